@@ -6,25 +6,24 @@ namespace hearth::runtime {
 
 AgentCommits::AgentCommits(const Parts& parts, storage::Kept kept,
                            std::unique_ptr<DurabilityGate> gate)
-    : files_(parts.files),
-      key_(parts.key),
-      database_(parts.database),
+    : parts_(parts),
       gate_(std::move(gate)),
-      keeper_(parts.alarms, parts.logger, parts.key),
+      known_(parts.alarms.known(parts.key)),
       kept_(kept),
       recorded_(parts.database.exists()) {}
 
 bool AgentCommits::must_hold_back() {
-  if (!gate_ || database_.sync_target() == nullptr) return false;
+  if (!gate_ || parts_.database.sync_target() == nullptr) return false;
   gate_->directory_written();
   return true;
 }
 
 void AgentCommits::record() {
   if (recorded_) return;
-  files_.record(key_);
+  parts_.files.record(parts_.key);
   // Lists of a class must show also those that have only sub-agents.
-  for (auto above = key_.parent(); above; above = above->parent()) files_.record(*above);
+  for (auto above = parts_.key.parent(); above; above = above->parent())
+    parts_.files.record(*above);
   directory_was_written(false);
   recorded_ = true;
 }
@@ -36,34 +35,61 @@ void AgentCommits::directory_was_written(bool is_awaited) {
 }
 
 void AgentCommits::commit(const durable::Wake& wake) {
-  if (database_.dirty()) record();
+  if (parts_.database.dirty()) record();
   directory_dirty_ = false;
-  if (keeper_.before_commit(wake)) {
+  if (wake.earlier_than(known_)) {
+    tell(durable::either(wake, known_));
     directory_was_written(false);
     stop_point("commit.index_written");
   }
-  database_.commit();
-  state_writes_ = database_.state_writes();
+  parts_.database.commit();
+  state_writes_ = parts_.database.state_writes();
   stops_.committed();
   note_kept(storage::Kept::kInThisBoot);
-  if (!gate_) keeper_.after_commit(wake);  // else all_durable() does this
+  if (!gate_) tell_later(wake);  // else all_durable() does this
 }
 
 void AgentCommits::note_kept(storage::Kept kept) {
-  if (kept_ >= kept || !database_.stored()) return;
+  if (kept_ >= kept || !parts_.database.stored()) return;
   kept_ = kept;
-  files_.note_kept(key_, kept);
+  parts_.files.note_kept(parts_.key, kept);
 }
 
 void AgentCommits::all_durable(const durable::Wake* wake) {
   note_kept(storage::Kept::kOnDevice);
-  if (wake != nullptr) keeper_.after_commit(*wake);
+  if (wake != nullptr) tell_later(*wake);
+}
+
+void AgentCommits::tell_later(const durable::Wake& wake) {
+  if (wake == known_) return;
+  stop_point("commit.index_late");
+  try {
+    tell(wake);
+  } catch (const StorageError& failure) {  // the commit stands; a wake without need is harmless
+    parts_.logger.write_limited(LogLevel::kWarn, "agent.wake_not_cleared", {parts_.key.agent_class},
+                                {{"class", parts_.key.agent_class},
+                                 {"agent", parts_.key.name},
+                                 {"error", std::string_view(failure.what())}});
+  }
+}
+
+void AgentCommits::at_end(const durable::Wake& rest) {
+  durable::Wake wake = known_;
+  wake.unknown_operations = rest.unknown_operations;
+  // Work in progress may be due already, at the time that the index knows.
+  if (!rest.working) wake.at_ms = rest.at_ms;
+  tell_later(wake);
+}
+
+void AgentCommits::tell(const durable::Wake& wake) {
+  parts_.alarms.set_wake(parts_.key, wake);
+  known_ = wake;
 }
 
 void AgentCommits::close() {
-  database_.close();
-  kept_at_end_ = kept_ != storage::Kept::kOnDevice && database_.stored() && !database_.broken() &&
-                 files_.sync_names(key_);
+  parts_.database.close();
+  kept_at_end_ = kept_ != storage::Kept::kOnDevice && parts_.database.stored() &&
+                 !parts_.database.broken() && parts_.files.data().sync_names_of(parts_.key);
 }
 
 }  // namespace hearth::runtime

@@ -7,7 +7,6 @@
 #include "runtime/agent_files.hpp"
 #include "runtime/alarm_clock.hpp"
 #include "runtime/durability_gate.hpp"
-#include "runtime/wake_keeper.hpp"
 #include "storage/agent_database.hpp"
 #include "storage/kept.hpp"
 
@@ -23,9 +22,12 @@ namespace hearth::runtime {
 //  P3 Power    With a gate, the gate hears of each write to the directory, so that effects wait for
 //              it too.
 //
+// P2: So the index may wake the agent without need, but never too late.
+//
 // Threads    The shard's, except close().
 // Lifetime   The parts outlive it.
-// Failure    StorageError.
+// Failure    StorageError; then the index is unchanged. That a wake could not be taken from it is
+//            only logged.
 class AgentCommits {
  public:
   struct Parts {
@@ -57,15 +59,18 @@ class AgentCommits {
   template <class WakeNow>
   [[nodiscard]] bool dirty(const WakeNow& wake) const {
     // Effects must not leave before the nearer wake that they depend on, even if no row holds it.
-    return database_.dirty() || directory_dirty_ || (gate_ && keeper_.is_late_for(wake()));
+    return parts_.database.dirty() || directory_dirty_ || (gate_ && wake().earlier_than(known_));
   }
   void commit(const durable::Wake& wake);
   // Every commit would survive a loss of power. `wake`: if nothing waits for a commit; else null.
   void all_durable(const durable::Wake* wake);
   // For a wake that no row depends on.
-  void keep(const durable::Wake& wake) { keeper_.keep(wake); }
-  // The agent leaves memory, and everything is committed. `rest`: the wake from its rows alone.
-  void at_end(const durable::Wake& rest) { keeper_.at_end(rest); }
+  void keep(const durable::Wake& wake) {
+    if (wake != known_) tell(wake);
+  }
+  // The agent leaves memory, and everything is committed. `rest`: the wake from its rows alone; the
+  // work in progress is still known.
+  void at_end(const durable::Wake& rest);
   // Any thread, when nothing else uses this object: closes the database, and waits for the device.
   void close();
   // After close(): the stored data and the names that lead to it are on the device, and the
@@ -77,12 +82,13 @@ class AgentCommits {
 
  private:
   void note_kept(storage::Kept kept);
+  // The rows behind `wake` are as durable as the class asks.
+  void tell_later(const durable::Wake& wake);
+  void tell(const durable::Wake& wake);
 
-  AgentFiles& files_;
-  const storage::AgentKey& key_;
-  storage::AgentDatabase& database_;
+  const Parts parts_;
   const std::unique_ptr<DurabilityGate> gate_;
-  WakeKeeper keeper_;
+  durable::Wake known_;  // as the index has it
   StopPointsAtCommit stops_;
   storage::Kept kept_;  // as the directory knows it
   bool recorded_;       // the directory lists the agent

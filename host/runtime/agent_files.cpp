@@ -1,14 +1,8 @@
 #include "runtime/agent_files.hpp"
 
 #include "extensions/agent_context.hpp"
-#include "storage/data_directory.hpp"
-#include "storage/directory.hpp"
 
 namespace hearth::runtime {
-
-std::filesystem::path AgentFiles::path(const storage::AgentKey& key) const {
-  return data_.agent_path(key);
-}
 
 void AgentFiles::record(const storage::AgentKey& key) {
   data_.check_not_lost();
@@ -53,22 +47,6 @@ void AgentFiles::note_kept(const storage::AgentKey& key, storage::Kept kept) {
                            {"agent", key.name},
                            {"error", std::string_view(failure.what())}});
   }
-}
-
-storage::CopyMark& AgentFiles::copy_mark() const {
-  return data_.copy_mark();
-}
-
-bool AgentFiles::has_room() const {
-  return data_.has_room();
-}
-
-void AgentFiles::note_full() const {
-  data_.note_full();
-}
-
-bool AgentFiles::sync_names(const storage::AgentKey& key) const {
-  return data_.sync_names_of(key);
 }
 
 }  // namespace hearth::runtime

@@ -82,10 +82,6 @@ OperationId AgentOperations::drain(const Submitted& submitted, std::shared_ptr<C
   return id;
 }
 
-OperationId AgentOperations::drain_client(const Submitted& submitted, ConnectionId client) {
-  return drain(submitted, nullptr, client);
-}
-
 // Ends behind the answer of the turn, which is yet to come.
 OperationId AgentOperations::drain_turn(const Submitted& submitted) {
   const OperationId id = begin({.submitted = submitted});

@@ -82,12 +82,10 @@ class AgentOperations {
   OperationId sleep(const Submitted& submitted, std::chrono::milliseconds time);
   // `at_once`: the job does not wait for earlier writes. kLimitExceeded: too many jobs wait.
   Result<OperationId> run_job(const Submitted& submitted, std::uint64_t job, bool at_once);
-  // Ends when the client of a call has taken most of the frames sent before: kNotFound if the
-  // client has left, or is being closed.
+  // Ends when the client of a call, or without a sink the client itself, has taken most of the
+  // frames sent before: kNotFound if the client has left, or is being closed.
   OperationId drain(const Submitted& submitted, std::shared_ptr<CallSink> sink,
                     ConnectionId connection);
-  // The same for the frames sent to a client.
-  OperationId drain_client(const Submitted& submitted, ConnectionId client);
   // Ends when the answer of the current turn is on its way.
   OperationId drain_turn(const Submitted& submitted);
   OperationId start(const Submitted& submitted,

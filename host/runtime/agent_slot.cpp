@@ -5,8 +5,6 @@
 #include "extensions/connections.hpp"
 #include "runtime/agent_handles.hpp"
 #include "runtime/condemned_agents.hpp"
-#include "runtime/database_threads.hpp"
-#include "runtime/destructions.hpp"
 #include "runtime/shard_services.hpp"
 
 #include <algorithm>
@@ -134,7 +132,7 @@ bool AgentSlot::deliver_next() {
 
 extensions::CallOrder AgentSlot::call_order() const {
   if (const Resident* const resident = life_.resident()) return resident->served->call_order();
-  const auto served = parts_.classes.find(segment_);
+  const auto served = parts_.services.classes.find(segment_);
   return served == nullptr ? extensions::CallOrder() : served->call_order();
 }
 
@@ -142,7 +140,7 @@ std::chrono::milliseconds AgentSlot::call_timeout() const {
   std::chrono::milliseconds own{0};
   if (const Resident* const resident = life_.resident()) {
     own = resident->served->settings.call_timeout;
-  } else if (const auto served = parts_.classes.find(segment_)) {
+  } else if (const auto served = parts_.services.classes.find(segment_)) {
     own = served->settings.call_timeout;
   }
   return own.count() > 0 ? own : parts_.services.limits.call_timeout;
@@ -201,7 +199,7 @@ void AgentSlot::disconnected(ConnectionId id, std::uint16_t code, std::string_vi
   const bool known =
       client->state == ConnectionState::kConnecting || client->state == ConnectionState::kOpen;
   client->state = ConnectionState::kClosed;
-  if (LiveAgent* agent = live()) agent->forget_connection(id);
+  if (LiveAgent* agent = live()) agent->in_progress().forget_connection(id);
   if (!known || parts_.stopping) {
     (void)inbox_.queue().take_if([id](const OwnedEvent& event) { return event.connection == id; });
     forget(id);
@@ -217,7 +215,7 @@ void AgentSlot::disconnected(ConnectionId id, std::uint16_t code, std::string_vi
 }
 
 void AgentSlot::forget(ConnectionId id) {
-  if (LiveAgent* agent = live()) agent->forget_connection(id);
+  if (LiveAgent* agent = live()) agent->in_progress().forget_connection(id);
   inbox_.forget(id);
   parts_.look_at_unused(*this);
 }
@@ -237,18 +235,20 @@ void AgentSlot::wake() {
     refuse_waiting(Error{Errc::kClosing, "the server is shutting down"}, kCloseGoingAway);
     return;
   }
-  if (state() == AgentState::kCondemned || parts_.destructions.under_way(key_))
+  if (state() == AgentState::kCondemned || parts_.services.condemned.is_under_way(key_))
     return await_removal();
-  if (parts_.condemned.contains(key_)) {  // files that could not be removed must not come back
+  if (parts_.services.condemned.contains(
+          key_)) {  // files that could not be removed must not come back
     refuse_waiting(Error{Errc::kUnavailable, "the agent is being destroyed; try again later"},
                    kCloseTryAgainLater);
     return;
   }
-  std::shared_ptr<const ServedClass> served = parts_.classes.find(segment_);
+  std::shared_ptr<const ServedClass> served = parts_.services.classes.find(segment_);
   if (!served) {
     alarms.look_again(key_, kClassMissingRetry);
     const Error missing{Errc::kUnavailable, "the class is not loaded"};
-    if (!parts_.classes.is_awaited(segment_)) return refuse_waiting(missing, kCloseTryAgainLater);
+    if (!parts_.services.classes.is_awaited(segment_))
+      return refuse_waiting(missing, kCloseTryAgainLater);
     // Events of the agent's own clients wait with their clients, CLOSE included.
     leave_room_line();
     inbox_.refuse_strangers(missing, kCloseTryAgainLater);
@@ -277,7 +277,7 @@ void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
   waking.since = services.loop.clock().steady_now();
   const extensions::Span span = parts_.services.spans.root();
   waking.span = span;
-  if (served->settings.is_object) services.metrics.objects.came(key_.agent_class);
+  if (served->settings.is_object) services.metrics.of_class(key_.agent_class).object_came();
   settling_ = true;  // results of START are handled below, once START is delivered
   Result<void> starting;
   Ending how{.reason = EvictReason::kAdmin};
@@ -294,13 +294,7 @@ void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
     if (waking.live) waking.live->give_up(failure.what());
     how.lost_descriptors = true;
   } catch (const StorageError& failure) {  // agent boundary
-    const std::string trace = span.text();
-    services.logger.write_limited(
-        LogLevel::kError, "agent.storage_failed", {key_.agent_class},
-        extensions::agent_line(
-            {.agent_class = key_.agent_class, .agent = key_.name, .trace = trace},
-            {{"error", std::string_view(failure.what())}}));
-    services.metrics.of_class(key_.agent_class).storage_failures.add();
+    services.note_storage_failed(key_, failure, span);
     if (waking.live) waking.live->give_up(failure.what());
     starting = Error{Errc::kInternal, "the agent's storage cannot be opened"};
   }
@@ -319,8 +313,8 @@ void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
 
 std::unique_ptr<LiveAgent> AgentSlot::make_live(const Resident& resident) {
   const ServedClass& served = *resident.served;
-  const LiveAgent::Parts parts{
-      key_, segment_, parts_.classes, inbox_, [this] { after_turn(); }, [this] { look(); }};
+  const LiveAgent::Parts parts{key_, segment_, inbox_, [this] { after_turn(); },
+                               [this] { look(); }};
   return std::make_unique<LiveAgent>(parts, parts_.services, served.agent_class, served.settings,
                                      resident.handle);
 }
@@ -352,8 +346,7 @@ void AgentSlot::started(const Completion& completion) {
   Waking* waking = life_.as<Waking>();
   if (waking == nullptr) return;
   if (waking->served->settings.is_object) {
-    parts_.services.metrics.objects.started(
-        key_.agent_class, parts_.services.loop.clock().steady_now() - waking->since);
+    parts_.services.metrics.of_class(key_.agent_class).object_started(now() - waking->since);
     (void)parts_.services.logger.record_limited(
         LogLevel::kDebug, "object.woken", {key_.agent_class},
         {{"class", key_.agent_class}, {"agent", key_.name}}, extensions::kAuditLimit);
@@ -429,7 +422,8 @@ void AgentSlot::settle() {
     if (agent->destruction_requested())
       begin_ending(Ending{.reason = EvictReason::kDestroyed,
                           .start_failure = if_waking("the agent destroyed itself")});
-    for (const Completion& completion : agent->take_completions()) completed(completion);
+    for (const Completion& completion : agent->in_progress().take_completions())
+      completed(completion);
     if (agent->broken()) {
       begin_ending(Ending{.reason = EvictReason::kAdmin,
                           .start_failure = if_waking("the agent's storage failed")});
@@ -440,7 +434,7 @@ void AgentSlot::settle() {
     if (parts_.stopping && agent->in_progress().empty() && !agent->awaits_durability())
       evict(EvictReason::kShutdown);
     if (delivered++ == kMostAtOnce || last_activity_ - began >= kLongestAtOnce) go_on_later();
-  } while (deliver_next() || agent->has_completions());
+  } while (deliver_next() || agent->in_progress().has_completions());
   after_settling();
 }
 
@@ -448,8 +442,7 @@ void AgentSlot::settle() {
 void AgentSlot::after_settling() {
   if (Live* live = life_.as<Live>()) {
     LiveAgent& agent = *live->live;
-    if (!agent.lent() && !agent.entered() && agent.checkpoint_due())
-      parts_.threads.checkpoint(agent);
+    if (!agent.lent() && !agent.entered() && agent.checkpoint_due()) checkpoint(agent);
     // When the agent leaves, another thread may get its database.
     const bool leaves_when_idle = live->candidacy || (live->intent && live->intent->when_idle);
     if (leaves_when_idle && inbox_.empty() && agent.idle()) leave_while_idle();
@@ -472,6 +465,15 @@ void AgentSlot::completed(const Completion& completion) {
     if (const Leaving* leaving = life_.as<Leaving>()) end(leaving->reason);
   }
   if (rule_of(completion.kind).sender == EventSender::kWork) look();
+}
+
+void AgentSlot::checkpoint(LiveAgent& agent) {
+  agent.lend();
+  const auto run = [&agent, &loop = parts_.services.loop](bool) {
+    loop.post([&agent, trouble = agent.checkpoint()] { agent.take_back(trouble); });
+  };
+  BlockingPool* const pool = parts_.services.checkpointers;
+  if (pool == nullptr || !pool->run(run)) run(true);
 }
 
 // ---- idleness -----------------------------------------------------------------------------------
@@ -504,7 +506,7 @@ void AgentSlot::idle_timer_fired() {
   } else if (!live.trimmed && now - last_activity_ >= kTrimAfter) {
     live.live->trim(extensions::Trim::kAll);
     live.trimmed = true;
-    if (live.live->checkpoint_due(true)) parts_.threads.checkpoint(*live.live);
+    if (live.live->checkpoint_due(true)) checkpoint(*live.live);
   }
   arm_idle_timer(last_activity_ + (live.trimmed ? timeout : std::min(kTrimAfter, timeout)));
 }

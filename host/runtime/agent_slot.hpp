@@ -23,9 +23,6 @@
 namespace hearth::runtime {
 
 class AgentHandles;
-class CondemnedAgents;
-class DatabaseThreads;
-class Destructions;
 class PacedSteps;
 enum class StepKind : std::uint8_t;
 struct ShardServices;
@@ -94,12 +91,8 @@ class AgentSlot final : public Admission::Applicant {
   // The parts of its shard that all slots use. They and this outlive the slots.
   struct Parts {
     ShardServices& services;  // what live agents use, and the slot too
-    ClassRegistry& classes;
-    Admission& admission;  // its residents: slots in memory
+    Admission& admission;     // its residents: slots in memory
     AgentHandles& handles;
-    const CondemnedAgents& condemned;
-    Destructions& destructions;
-    DatabaseThreads& threads;
     PacedSteps& steps;
     const bool& stopping;  // the server stops: no agent is woken
     // The slot may be unused. The shard removes it soon if it is still unused then.
@@ -248,6 +241,9 @@ class AgentSlot final : public Admission::Applicant {
   void go_on();
   void settle();
   void after_settling();
+  // Lends the agent for a checkpoint, and takes it back. Only this agent waits for the device; its
+  // slot keeps it meanwhile.
+  void checkpoint(LiveAgent& agent);
   void completed(const Completion& completion);
   void connected(const Completion& completion);
   void forget(ConnectionId id);

@@ -4,8 +4,6 @@
 #include "runtime/agent_handles.hpp"
 #include "runtime/agent_slot.hpp"
 #include "runtime/condemned_agents.hpp"
-#include "runtime/database_threads.hpp"
-#include "runtime/destructions.hpp"
 #include "runtime/paced_steps.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -119,8 +117,8 @@ void AgentSlot::end_instance(Rest rest) {
   const bool failed =
       ending.start_failure || ending.lost_descriptors || live == nullptr || live->broken();
   // (An agent below a destroyed one has not asked for its own destruction.)
-  rest.destroyed =
-      live != nullptr && (live->destruction_requested() || parts_.condemned.contains(key_));
+  rest.destroyed = live != nullptr &&
+                   (live->destruction_requested() || parts_.services.condemned.contains(key_));
   if (rest.destroyed) {
     ending.reason = EvictReason::kDestroyed;  // whatever caused the end
     parts_.end_below(key_);
@@ -135,7 +133,7 @@ void AgentSlot::end_instance(Rest rest) {
   }
   const auto done = [this, rest](const std::string& trouble) {
     if (!rest.destroyed) return gone(rest, trouble);
-    parts_.destructions.finish(key_, [this, rest, trouble] { gone(rest, trouble); });
+    parts_.services.condemned.finish(key_, [this, rest, trouble] { gone(rest, trouble); });
   };
   if (live == nullptr) {
     done({});
@@ -157,7 +155,12 @@ void AgentSlot::end_instance(Rest rest) {
     (void)inbox_.queue().take_if(
         [](const OwnedEvent& each) { return each.state_chain != nullptr; });
   // Events that come meanwhile wait, as during any eviction.
-  parts_.threads.close(*live, done);
+  BlockingPool* const closers = parts_.services.closers;
+  const bool elsewhere =
+      closers != nullptr && closers->run([live, done, &loop = parts_.services.loop](bool) {
+        loop.post([done, trouble = live->close_database()] { done(trouble); });
+      });
+  if (!elsewhere) done(live->close_database());
 }
 
 namespace {
@@ -168,7 +171,7 @@ void note_object_left(const ShardServices& services, const storage::AgentKey& ke
                       const Ending& ending, bool destroyed) {
   stop_point("object.hibernate.closed");
   const bool hibernates = !destroyed && ending.had_started();
-  services.metrics.objects.left(key.agent_class, hibernates);
+  services.metrics.of_class(key.agent_class).object_left(hibernates);
   if (!destroyed) services.files.note_active(key);
   if (!hibernates) return;
   (void)services.logger.record_limited(
@@ -202,7 +205,7 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
   ClassMetrics& figures = services.metrics.of_class(key_.agent_class);
   figures.live_agents.add(-1);
   // Condemned while another thread closed its database.
-  const bool awaits_removal = !rest.destroyed && parts_.condemned.contains(key_);
+  const bool awaits_removal = !rest.destroyed && parts_.services.condemned.contains(key_);
   ending.lost_descriptors =
       ending.lost_descriptors && !rest.destroyed && !awaits_removal && !parts_.stopping;
   // Before its place is free: the figures never show more objects than there are places.
@@ -234,7 +237,7 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
   if (state() != AgentState::kCondemned) tell_who_waits_for_cold(rest.destroyed);
   go_on_after(std::move(ending), rest.destroyed);
   if (!in_memory()) receive_visits();
-  if (awaits_removal) parts_.destructions.finish(key_);  // last: it may be over at once
+  if (awaits_removal) parts_.services.condemned.finish(key_);  // last: it may be over at once
   parts_.look_at_unused(*this);
   parts_.one_left();
 }

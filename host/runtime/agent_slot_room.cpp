@@ -38,7 +38,7 @@ void AgentSlot::leave_room_line() {
 }
 
 Admission::Need AgentSlot::need() const {
-  const auto served = parts_.classes.find(segment_);
+  const auto served = parts_.services.classes.find(segment_);
   const AwaitingRoom* const waits = life_.as<AwaitingRoom>();
   // The sender of a notification repeats it, and does not wait.
   const auto awaits_it = [](const OwnedEvent& event) {

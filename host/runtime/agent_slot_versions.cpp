@@ -16,7 +16,7 @@ void AgentSlot::must_leave(EvictReason reason, bool when_idle) {
   if (Waking* waking = life_.as<Waking>()) waking->intent = Intent{reason, when_idle};
   Live* live = life_.as<Live>();
   if (live == nullptr) return;
-  live->candidacy = {};
+  live->candidacy = Candidacy();
   live->intent = Intent{reason, when_idle};
   if (when_idle && !settling_ && inbox_.empty() && live->live->idle()) leave_now(false);
 }
@@ -45,7 +45,7 @@ void AgentSlot::may_try(const std::shared_ptr<VersionTrial>& trial) {
   Live* live = life_.as<Live>();
   if (live == nullptr) return;
   const bool is_busy = settling_ || !inbox_.empty() || !live->live->idle();
-  live->candidacy = Candidacy(trial);
+  live->candidacy = candidacy_in(trial);
   if (!is_busy || !trial->only_idle) leave_while_idle();
 }
 
@@ -54,7 +54,7 @@ void AgentSlot::leave_while_idle() {
   Live& live = *life_.as<Live>();
   if (!live.candidacy) return leave_now(false);
   const bool has_place = live.candidacy->take_place();  // first, so that it always counts
-  live.candidacy = {};
+  live.candidacy = Candidacy();
   if (!has_place) return;
   live.intent = Intent{EvictReason::kCodeUpdate, false};
   leave_now(true);
@@ -79,7 +79,7 @@ void AgentSlot::start_failed(const std::shared_ptr<StartCounts>& version, Error 
   ShardLoop& loop = parts_.services.loop;
   const SteadyTime until = version->undecided_until;
   const bool is_undecided = loop.clock().steady_now() < until;
-  const auto served = parts_.classes.find(segment_);
+  const auto served = parts_.services.classes.find(segment_);
   if (parts_.stopping || (!is_undecided && served && served->starts == version)) {
     refuse_waiting(failure, kCloseInternalError);
   } else if (!is_undecided) {
@@ -103,7 +103,7 @@ void AgentSlot::forget_failed_start() {
 void AgentSlot::trial_is_over() {
   AwaitingVersion* const awaiting = life_.as<AwaitingVersion>();
   if (awaiting == nullptr) return;
-  const auto served = parts_.classes.find(segment_);
+  const auto served = parts_.services.classes.find(segment_);
   if (served && awaits_decision(*served)) return;  // this was the end of another trial
   const AwaitingVersion failed = std::move(*awaiting);
   forget_failed_start();

@@ -57,7 +57,7 @@ void AgentSlot::visit(AgentVisit visit) {
       if (!visit.work) return visit.tell(std::string());
       return visit.tell(visit_refused());
     case AgentState::kCold:
-      if (!visit.work && parts_.condemned.contains(key_)) {
+      if (!visit.work && parts_.services.condemned.contains(key_)) {
         visits_.push_back(std::move(visit));
         return await_removal();
       }
@@ -136,16 +136,16 @@ void AgentSlot::tell_who_waits_for_cold(bool destroyed) {
 
 void AgentSlot::open_for_visits() {
   std::vector<AgentVisit> visits = std::exchange(visits_, {});
-  if (parts_.stopping || parts_.condemned.contains(key_)) {
+  if (parts_.stopping || parts_.services.condemned.contains(key_)) {
     for (AgentVisit& visit : visits) visit.tell(visit_refused());
     return parts_.look_at_unused(*this);
   }
-  std::shared_ptr<const ServedClass> served = parts_.classes.find(segment_);
+  std::shared_ptr<const ServedClass> served = parts_.services.classes.find(segment_);
   if (served == nullptr) {
     served = std::make_shared<const ServedClass>(
         ServedClass{.segment = segment_,
                     .agent_class = std::make_shared<AbsentClass>(key_.agent_class),
-                    .settings = parts_.classes.last_settings(segment_)});
+                    .settings = parts_.services.classes.last_settings(segment_)});
   }
   ++served->starts->agents;
   parts_.admission.enter(*this);
@@ -157,12 +157,7 @@ void AgentSlot::open_for_visits() {
     opened.live->open();
     for (AgentVisit& visit : visits) opened.live->receive(visit);
   } catch (const StorageError& failure) {  // agent boundary
-    parts_.services.logger.write_limited(LogLevel::kError, "agent.storage_failed",
-                                         {key_.agent_class},
-                                         {{"class", key_.agent_class},
-                                          {"agent", key_.name},
-                                          {"error", std::string_view(failure.what())}});
-    parts_.services.metrics.of_class(key_.agent_class).storage_failures.add();
+    parts_.services.note_storage_failed(key_, failure);
     if (opened.live) opened.live->give_up(failure.what());
     for (AgentVisit& visit : visits) {
       if (!visit.is_over) visit.tell(visit_refused());

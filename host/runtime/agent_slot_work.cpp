@@ -59,7 +59,7 @@ void AgentSlot::pump() {
   LiveAgent& agent = *live->live;
   if (agent.lent()) return;  // take_back() looks again
   // A claim is a write, and one that fails breaks the agent, which may still be read.
-  const bool has_room = agent.work().empty() || parts_.services.files.has_room();
+  const bool has_room = agent.work().empty() || parts_.services.data.has_room();
   if (has_room && agent.work_waits_for_room()) return must_leave(EvictReason::kAdmin, true);
   const bool may_begin = has_room && !agent.is_crowded();  // after_turn() comes when some has left
   if (may_begin && agent.work().recovery_due())

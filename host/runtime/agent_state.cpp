@@ -31,31 +31,22 @@ constexpr auto kEdges = [] {
   });
 }();
 
-template <class To, class Data>
-To* resident_of(Data& data) {
-  return std::visit(
-      [](auto& state) -> To* {
-        if constexpr (std::is_base_of_v<Resident, std::remove_cvref_t<decltype(state)>>) {
-          return &state;
-        } else {
-          return nullptr;
-        }
-      },
-      data);
-}
-
 }  // namespace
 
 bool follows(AgentState from, AgentState to) noexcept {
   return std::ranges::find(kEdges, std::pair(from, to)) != kEdges.end();
 }
 
-Resident* AgentLife::resident() {
-  return resident_of<Resident>(data_);
-}
-
 const Resident* AgentLife::resident() const {
-  return resident_of<const Resident>(data_);
+  return std::visit(
+      [](const auto& state) -> const Resident* {
+        if constexpr (std::is_base_of_v<Resident, std::remove_cvref_t<decltype(state)>>) {
+          return &state;
+        } else {
+          return nullptr;
+        }
+      },
+      data_);
 }
 
 void AgentLife::check(AgentState from) const {

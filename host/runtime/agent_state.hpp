@@ -59,34 +59,18 @@ struct Intent {
   bool when_idle = false;
 };
 
-// The claim of a busy agent to try a version once it is idle. While this object exists, the trial
-// counts a candidate.
-class Candidacy {
- public:
-  Candidacy() = default;
-  explicit Candidacy(std::shared_ptr<VersionTrial> trial) : trial_(std::move(trial)) {
-    ++trial_->candidates;
-  }
-  ~Candidacy() {
-    if (trial_) trial_->lose_candidate();
-  }
-  Candidacy(Candidacy&&) noexcept = default;
-  Candidacy& operator=(Candidacy&& other) noexcept {
-    Candidacy old(std::exchange(trial_, std::move(other.trial_)), Adopted{});
-    return *this;
-  }
-  Candidacy(const Candidacy&) = delete;
-  Candidacy& operator=(const Candidacy&) = delete;
-
-  [[nodiscard]] explicit operator bool() const { return trial_ != nullptr; }
-  [[nodiscard]] VersionTrial* operator->() const { return trial_.get(); }
-
- private:
-  struct Adopted {};
-  Candidacy(std::shared_ptr<VersionTrial> trial, Adopted /*counted*/) : trial_(std::move(trial)) {}
-
-  std::shared_ptr<VersionTrial> trial_;
+// The claim of a busy agent to try a version once it is idle. While it is held, the trial counts a
+// candidate.
+struct LosesCandidate {
+  std::shared_ptr<VersionTrial> trial;
+  void operator()(VersionTrial* /*trial*/) const { trial->lose_candidate(); }
 };
+using Candidacy = std::unique_ptr<VersionTrial, LosesCandidate>;
+[[nodiscard]] inline Candidacy candidacy_in(std::shared_ptr<VersionTrial> trial) {
+  ++trial->candidates;
+  VersionTrial* const its = trial.get();
+  return {its, LosesCandidate{std::move(trial)}};
+}
 
 // An agent in memory.
 struct Resident {
@@ -165,7 +149,9 @@ class AgentLife {
   }
   // Null: the agent is not in memory. Valid until the next enter(): before it, the caller moves
   // what must survive into the next state.
-  [[nodiscard]] Resident* resident();
+  [[nodiscard]] Resident* resident() {
+    return const_cast<Resident*>(std::as_const(*this).resident());
+  }
   [[nodiscard]] const Resident* resident() const;
 
   // The state must follow the old one, whose content is destroyed; otherwise the process ends.

@@ -99,40 +99,22 @@ void AlarmClock::look_at_due(const storage::AgentKey& key, std::int64_t now_ms) 
   if (wake.at_ms) parts_.wakes.look_again(key, *wake.at_ms);  // which may come before its turn
 }
 
-void AlarmClock::admit_waiting() {
-  admit_to_wake();
-  admit_to_recover();
-}
-
-void AlarmClock::admit_to_wake() {
-  if (waking_.waiting() == 0 || std::exchange(waking_admission_waits_, true)) return;
-  parts_.steps.add(StepKind::kWaking, [this] {
-    waking_admission_waits_ = false;
+void AlarmClock::admit(PermitKind kind) {
+  if (line_of(kind).waiting() == 0 || std::exchange(step_waits_.of(kind), true)) return;
+  const bool wakes = kind == PermitKind::kWaking;
+  parts_.steps.add(wakes ? StepKind::kWaking : StepKind::kRecovery, [this, kind, wakes] {
+    step_waits_.of(kind) = false;
     if (!is_running_) return;
-    const std::optional<storage::AgentKey> key = waking_.next();
+    const std::optional<storage::AgentKey> key = line_of(kind).next();
     if (!key) return;  // the next permit calls this again
     if (agents_.is_cold(*key)) {
-      wake_cold(*key, PermitKind::kWaking);
-    } else {
+      wake_cold(*key, kind);
+    } else if (wakes) {
       agents_.look(*key);
-    }
-    admit_to_wake();
-  });
-}
-
-void AlarmClock::admit_to_recover() {
-  if (recovery_.waiting() == 0 || std::exchange(recovery_admission_waits_, true)) return;
-  parts_.steps.add(StepKind::kRecovery, [this] {
-    recovery_admission_waits_ = false;
-    if (!is_running_) return;
-    const std::optional<storage::AgentKey> key = recovery_.next();
-    if (!key) return;
-    if (agents_.is_cold(*key)) {
-      wake_cold(*key, PermitKind::kRecovery);
     } else {
       agents_.let_recover(*key);
     }
-    admit_to_recover();
+    admit(kind);
   });
 }
 

@@ -114,9 +114,11 @@ class AlarmClock {
  private:
   void run();
   void look_at_due(const storage::AgentKey& key, std::int64_t now_ms);
-  void admit_waiting();
-  void admit_to_wake();
-  void admit_to_recover();
+  void admit_waiting() {
+    admit(PermitKind::kWaking);
+    admit(PermitKind::kRecovery);
+  }
+  void admit(PermitKind kind);
   void wake_cold(const storage::AgentKey& key, PermitKind kind);
   void notice_clock();
   void arm();
@@ -132,8 +134,7 @@ class AlarmClock {
   Permits waking_;
   bool is_running_ = false;
   TimerId timer_ = 0;
-  bool waking_admission_waits_ = false;    // a step that wakes
-  bool recovery_admission_waits_ = false;  // a step that recovers
+  HeldPermits step_waits_;  // a step that admits an agent for a permit of this kind
   SteadyTime room_again_{};
   std::unordered_map<storage::AgentKey, int> failures_;  // in a row
   std::optional<std::int64_t> clock_offset_ms_;          // wall minus steady, at the last look

@@ -68,17 +68,43 @@ void CallsInProgress::keep_if_interruptible(CallInProgress& call, const AgentEve
         loop_.clock().steady_now() +
         std::chrono::milliseconds(static_cast<std::int64_t>(event.deadline_ms));
   }
-  call.kept = kept_.keep(std::move(kept));
+  // Other events have no bytes, and there is at most one for each client.
+  if (kept.kind == EventKind::kCall) {
+    const std::size_t bytes = text_bytes(kept);
+    if (kept_ >= max_kept_ || bytes > max_kept_bytes_ - held_.bytes()) return;
+    if (memory_.refuses(held_.bytes() + bytes)) return;
+    ++kept_;
+    held_.set(held_.bytes() + bytes);
+  }
+  call.copy = std::make_unique<OwnedEvent>(std::move(kept));
+  call.copied = ++last_copy_;
+}
+
+void CallsInProgress::release(const OwnedEvent& copy) {
+  if (copy.kind != EventKind::kCall) return;
+  --kept_;
+  held_.set(held_.bytes() - text_bytes(copy));
 }
 
 void CallsInProgress::forbid_another_try(CallInProgress& call) {
-  kept_.drop(std::exchange(call.kept, 0));
+  if (const auto copy = std::move(call.copy)) release(*copy);
 }
 
 bool CallsInProgress::interrupt(CallInProgress& call) {
-  if (call.kept == 0) return false;
-  kept_.interrupt(std::exchange(call.kept, 0), std::move(call.sink));
+  if (!call.copy) return false;
+  call.copy->sink = std::move(call.sink);
+  interrupted_.emplace(call.copied, std::move(*call.copy));
+  call.copy.reset();
   return true;
+}
+
+std::vector<OwnedEvent> CallsInProgress::take_interrupted() {
+  std::vector<OwnedEvent> taken;
+  for (auto& [number, event] : std::exchange(interrupted_, {})) {
+    release(event);
+    taken.push_back(std::move(event));
+  }
+  return taken;
 }
 
 }  // namespace hearth::runtime

@@ -1,18 +1,20 @@
 #pragma once
 // The events of one agent that are in progress, with their callers.
 
+#include "base/client_memory.hpp"
 #include "base/slot_map.hpp"
 #include "extensions/call_key.hpp"
 #include "extensions/durable_work.hpp"
 #include "extensions/trace.hpp"
 #include "runtime/call_sink.hpp"
 #include "runtime/event.hpp"
-#include "runtime/interruptible_events.hpp"
 #include "runtime/shard_loop.hpp"
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,8 +37,9 @@ struct CallInProgress {
   std::optional<extensions::CallKey> retry_key;  // under which its answer is kept
   std::unique_ptr<extensions::DueWork> work;     // set by begin_work(); null: a client's event
   bool part_sent = false;
-  bool runs_alone = false;              // set by run_alone()
-  InterruptibleEvents::Place kept = 0;  // its copy, for a second delivery
+  bool runs_alone = false;           // set by run_alone()
+  std::unique_ptr<OwnedEvent> copy;  // for a second delivery
+  std::uint64_t copied = 0;          // the number of that copy
   Interruptions interruptions;
   TimerId deadline = 0;
   std::chrono::milliseconds timeout{0};  // for the whole answer, or until the next part; 0: none
@@ -48,7 +51,12 @@ struct CallInProgress {
 //  P1 Counted  size(), client_events(), runs_method() and runs_alone() are true between any two
 //              calls of this class.
 //  P2 Timers   The deadline of a call that has ended does not run.
-//  P3 Again    take_interrupted() gives the events that interrupt() has cut off, and no other.
+//  P3 Again    take_interrupted() gives the events that interrupt() has cut off, and no other, in
+//              the order in which they were kept.
+//  P4 Bounded  It keeps at most max_kept calls, with at most max_kept_bytes in their names, bodies
+//              and claims, which are on the account of client memory.
+//
+// P4: A call beyond these bounds, or while that account is overdrawn, is not delivered again.
 //
 // Threads    The shard's.
 // Lifetime   The constructor arguments outlive it.
@@ -56,7 +64,11 @@ class CallsInProgress {
  public:
   CallsInProgress(ShardLoop& loop, ClientMemory& memory, std::size_t max_kept,
                   std::size_t max_kept_bytes)
-      : loop_(loop), kept_(memory, max_kept, max_kept_bytes) {}
+      : loop_(loop),
+        memory_(memory),
+        max_kept_(max_kept),
+        max_kept_bytes_(max_kept_bytes),
+        held_(memory) {}
 
   // The call is valid until end().
   std::pair<CallId, CallInProgress&> begin(EventKind kind, const extensions::Span& span);
@@ -89,21 +101,29 @@ class CallsInProgress {
   void disarm_deadline(CallInProgress& call);
 
   // ---- events that are delivered again if the agent is evicted before they end ----
-  // See interruptible_events.hpp and promise P6 of AgentSlot. Keeps a copy of an event that goes on
-  // beyond its first turn. `is_idempotent`: of the method, if it has one.
+  // See promise P6 of AgentSlot: the callers only notice a longer wait. Keeps a copy of an event
+  // that goes on beyond its first turn. `is_idempotent`: of the method, if it has one.
   void keep_if_interruptible(CallInProgress& call, const AgentEvent& event, bool is_idempotent);
   void forbid_another_try(CallInProgress& call);
   // The end of the instance cuts the call off. False: no copy is kept.
   bool interrupt(CallInProgress& call);
-  [[nodiscard]] std::vector<OwnedEvent> take_interrupted() { return kept_.take_interrupted(); }
+  [[nodiscard]] std::vector<OwnedEvent> take_interrupted();
 
  private:
+  void release(const OwnedEvent& copy);
+
   ShardLoop& loop_;
+  ClientMemory& memory_;
+  const std::size_t max_kept_;
+  const std::size_t max_kept_bytes_;
   SlotMap<CallInProgress> calls_;
   std::size_t work_ = 0;
   std::size_t methods_ = 0;
   std::size_t alone_ = 0;
-  InterruptibleEvents kept_;
+  std::size_t kept_ = 0;  // calls with a copy
+  HeldBytes held_;        // for these copies
+  std::uint64_t last_copy_ = 0;
+  std::map<std::uint64_t, OwnedEvent> interrupted_;  // by the number of the copy
 };
 
 }  // namespace hearth::runtime

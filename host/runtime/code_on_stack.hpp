@@ -3,13 +3,16 @@
 
 #include "base/assert.hpp"
 #include "base/work_mark.hpp"
+#include "extensions/call_rules.hpp"
 #include "extensions/trace.hpp"
 #include "runtime/types.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace hearth::runtime {
 
@@ -38,6 +41,7 @@ class CodeOnStack {
       code_.call_ = 0;
       code_.method_.clear();
       code_.span_ = {};
+      if (const auto cause = std::move(code_.state_cause_)) cause->has_waited = true;
     }
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
@@ -85,6 +89,21 @@ class CodeOnStack {
     return tells_work_ ? std::optional(WorkMark()) : std::nullopt;
   }
 
+  // ---- the STATE_CHANGED that is on the stack, or that began the work on the stack ----
+  // It is entered next, or is on the stack.
+  void begin_cause(std::shared_ptr<extensions::StateCause> cause) {
+    state_cause_ = std::move(cause);
+  }
+  // Null: neither.
+  [[nodiscard]] const std::shared_ptr<extensions::StateCause>& state_cause() const {
+    return state_cause_;
+  }
+  // For operations that the code submits now. A fiber outlives the handler that began it: its later
+  // changes do not count as the handler's.
+  [[nodiscard]] std::shared_ptr<extensions::StateCause> cause_to_carry() const {
+    return work_.value_or(WorkMark()) != WorkMark() ? nullptr : state_cause_;
+  }
+
  private:
   bool entered_ = false;
   CallId call_ = 0;
@@ -93,6 +112,7 @@ class CodeOnStack {
   std::uint64_t turns_ = 0;
   std::optional<WorkMark> work_;
   bool tells_work_ = false;
+  std::shared_ptr<extensions::StateCause> state_cause_;
 };
 
 }  // namespace hearth::runtime

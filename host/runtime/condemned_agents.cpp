@@ -6,6 +6,7 @@
 #include "storage/copy_mark.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <iterator>
 #include <limits>
@@ -13,36 +14,39 @@
 
 namespace hearth::runtime {
 
-CondemnedAgents::CondemnedAgents(storage::Directory& directory, const storage::DataDirectory& data,
-                                 durable::WakeIndex& wakes, Logger& logger)
-    : directory_(directory), data_(data), wakes_(wakes), logger_(logger) {}
+namespace {
+
+constexpr std::chrono::seconds kOneCopy{1};
+
+}  // namespace
 
 void CondemnedAgents::load(const std::function<bool(const storage::AgentKey&)>& mine) {
-  for (const storage::AgentKey& key : directory_.condemned()) {
+  for (const storage::AgentKey& key : parts_.directory.condemned()) {
     // The server writes no key with such a class name, so it builds no path from one.
     if (!mine(key) || !is_class_name(key.agent_class)) continue;
     keys_.insert(key);
-    (void)finish(key, remove_files(key));
+    (void)forget(key, remove_files(key, false));
   }
 }
 
 void CondemnedAgents::condemn(const storage::AgentKey& key) {
   std::vector<storage::AgentKey> all{key};
   const auto below =
-      directory_.list_below(key, false, {}, std::numeric_limits<std::int32_t>::max());
+      parts_.directory.list_below(key, false, {}, std::numeric_limits<std::int32_t>::max());
   for (const storage::DirectoryEntry& each : below) all.push_back(each.key);
-  directory_.condemn(all);
+  parts_.directory.condemn(all);
   keys_.insert(all.begin(), all.end());
   stop_point("destroy.condemned");
   for (const storage::AgentKey& each : all) {
-    if (directory_.object(each)) {
-      (void)logger_.record_limited(LogLevel::kDebug, "object.deleted", {each.agent_class},
-                                   {{"class", each.agent_class}, {"agent", each.name}},
-                                   extensions::kAuditLimit);
+    if (parts_.directory.object(each)) {
+      (void)parts_.logger.record_limited(LogLevel::kDebug, "object.deleted", {each.agent_class},
+                                         {{"class", each.agent_class}, {"agent", each.name}},
+                                         extensions::kAuditLimit);
     }
   }
-  logger_.write_limited(LogLevel::kInfo, "agent.condemned", {key.agent_class},
-                        {{"class", key.agent_class}, {"agent", key.name}}, Logger::kWorkLimit);
+  parts_.logger.write_limited(LogLevel::kInfo, "agent.condemned", {key.agent_class},
+                              {{"class", key.agent_class}, {"agent", key.name}},
+                              Logger::kWorkLimit);
 }
 
 std::vector<storage::AgentKey> CondemnedAgents::below(const storage::AgentKey& key) const {
@@ -54,13 +58,12 @@ std::vector<storage::AgentKey> CondemnedAgents::below(const storage::AgentKey& k
   return found;
 }
 
-bool CondemnedAgents::may_remove_files(const storage::AgentKey& key) const {
-  return data_.copy_mark().may_remove(key);
-}
-
-std::string CondemnedAgents::remove_files(const storage::AgentKey& key) const {
+std::string CondemnedAgents::remove_files(const storage::AgentKey& key,
+                                          bool waits_for_marker) const {
+  if (waits_for_marker && !parts_.sync.wait({parts_.directory_wal}))
+    return "the directory of agents could not be synced";
   try {
-    data_.remove_agent(key);
+    parts_.data.remove_agent(key);
     stop_point("destroy.files_removed");
     return {};
   } catch (const StorageError& failure) {  // the marker stays, and so does the key
@@ -68,13 +71,13 @@ std::string CondemnedAgents::remove_files(const storage::AgentKey& key) const {
   }
 }
 
-bool CondemnedAgents::finish(const storage::AgentKey& key, const std::string& trouble) {
-  HEARTH_ASSERT(contains(key), "finish() of an agent that is not condemned");
+bool CondemnedAgents::forget(const storage::AgentKey& key, const std::string& trouble) {
+  HEARTH_ASSERT(contains(key), "the end of an agent that is not condemned");
   try {
     if (!trouble.empty()) throw StorageError(trouble);
-    directory_.forget_condemned(key);
+    parts_.directory.forget_condemned(key);
   } catch (const StorageError& failure) {  // agent boundary
-    logger_.write_limited(
+    parts_.logger.write_limited(
         LogLevel::kError, "agent.destroy_failed", {key.agent_class},
         {{"class", key.agent_class},
          {"agent", key.name},
@@ -82,18 +85,56 @@ bool CondemnedAgents::finish(const storage::AgentKey& key, const std::string& tr
          {"next", "it is not served; tried again in a minute and at the next start"}});
     return false;
   }
-  wakes_.forget(key);
-  logger_.write_limited(LogLevel::kInfo, "agent.destroyed", {key.agent_class},
-                        {{"class", key.agent_class}, {"agent", key.name}}, Logger::kWorkLimit);
+  parts_.wakes.forget(key);
+  parts_.logger.write_limited(LogLevel::kInfo, "agent.destroyed", {key.agent_class},
+                              {{"class", key.agent_class}, {"agent", key.name}},
+                              Logger::kWorkLimit);
   keys_.erase(storage::AgentKey(key));  // `key` may be the one in the set
   return true;
 }
 
-std::vector<storage::AgentKey> CondemnedAgents::unfinished(
-    const std::function<bool(const storage::AgentKey&)>& in_memory) const {
-  std::vector<storage::AgentKey> keys;
-  std::ranges::remove_copy_if(keys_, std::back_inserter(keys), in_memory);
-  return keys;
+void CondemnedAgents::finish(const storage::AgentKey& key) {
+  finish(key, [this, key] { parts_.is_over(key); });
+}
+
+void CondemnedAgents::finish(const storage::AgentKey& key, const std::function<void()>& done) {
+  if (under_way_.contains(key)) return;
+  if (!parts_.data.copy_mark().may_remove(key)) {  // a backup copies the files first, early
+    finish_later(kOneCopy);
+    return done();
+  }
+  under_way_.insert(key);
+  const auto removed = [this, key, done](const std::string& trouble) {
+    under_way_.erase(key);
+    if (!forget(key, trouble)) finish_later();
+    parts_.alarms.forget_failures(key);
+    done();
+  };
+  const bool elsewhere =
+      parts_.remover != nullptr &&
+      parts_.remover->run([this, key, removed, alive = parts_.alive, &loop = parts_.loop](bool) {
+        loop.post([alive, removed, trouble = remove_files(key, true)] {
+          if (*alive) removed(trouble);
+        });
+      });
+  if (!elsewhere) removed(remove_files(key, true));
+}
+
+void CondemnedAgents::finish_later(std::chrono::seconds delay) {
+  if (stopped_ || std::exchange(waits_, true)) return;
+  timer_ = LoopTimer(parts_.loop, parts_.loop.clock().steady_now() + delay, [this] {
+    waits_ = false;
+    // Those in memory are finished when they have left.
+    for (const storage::AgentKey& key : std::vector(keys_.begin(), keys_.end())) {
+      if (!parts_.is_in_memory(key)) finish(key);
+    }
+    if (!keys_.empty()) finish_later();
+  });
+}
+
+void CondemnedAgents::stop() {
+  stopped_ = true;
+  timer_.cancel();
 }
 
 }  // namespace hearth::runtime

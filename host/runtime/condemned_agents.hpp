@@ -1,15 +1,24 @@
 #pragma once
-// The agents of a shard that asked to be destroyed, until their data is removed.
+// The agents of a shard that asked to be destroyed, until their data is removed: their files on
+// another thread, the rest on the shard.
 
 #include "base/logger.hpp"
 #include "durable/wake_index.hpp"
+#include "runtime/alarm_clock.hpp"
+#include "runtime/blocking_pool.hpp"
+#include "runtime/loop_timer.hpp"
+#include "runtime/shard_loop.hpp"
 #include "storage/agent_key.hpp"
 #include "storage/data_directory.hpp"
 #include "storage/directory.hpp"
+#include "storage/sync_service.hpp"
 
+#include <chrono>
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hearth::runtime {
@@ -22,22 +31,37 @@ namespace hearth::runtime {
 //                at any later moment.
 //  P2 No trace   After finish() no file of the agent and no row about it is left.
 //  P3 Again      Each step may be done twice: one that was cut short is done again.
-//  P4 Stubborn   If files cannot be removed, the agent stays condemned: contains() is true,
-//                unfinished() lists it for a retry, and the next load() tries again.
+//  P4 Stubborn   If files cannot be removed, the agent stays condemned, and this is tried again
+//                every minute (every second while a backup copies them) and by the next load().
 //
 // P1: After a restart load() finishes the destruction, before a client can reach the agent and
-// before any of its work can be due.
+// before any of its work can be due. The marker is on the device before the agent's files are
+// removed: otherwise a loss of power could leave an agent that is listed and has no file.
 // P2: A directory of two hex digits, which the agent shared with others, may stay.
 // P4: The failure is reported. The shard must not wake a condemned agent, because its data would
 // come back.
 //
-// Cost       remove_files() waits for the device, the others do not.
-// Threads    One shard's; remove_files() any.
-// Lifetime   The constructor arguments outlive it.
+// Threads    One shard's. Removing files waits for the device, so a pool does it.
+// Lifetime   The parts outlive it. Tasks of the loop that run after its destruction do nothing.
 class CondemnedAgents {
  public:
-  CondemnedAgents(storage::Directory& directory, const storage::DataDirectory& data,
-                  durable::WakeIndex& wakes, Logger& logger);
+  struct Parts {
+    storage::Directory& directory;
+    const storage::DataDirectory& data;
+    durable::WakeIndex& wakes;
+    Logger& logger;
+    ShardLoop& loop;
+    AlarmClock& alarms;
+    BlockingPool* remover;  // null: this shard removes the files, inside the call
+    storage::SyncService& sync;
+    std::shared_ptr<storage::SyncTarget> directory_wal;
+    std::shared_ptr<const bool> alive;  // false: the shard is gone
+    // The agent's file may be open.
+    std::function<bool(const storage::AgentKey&)> is_in_memory;
+    // An attempt of finish(key), or a retry, has succeeded or failed.
+    std::function<void(const storage::AgentKey&)> is_over;
+  };
+  explicit CondemnedAgents(Parts parts) : parts_(std::move(parts)) {}
 
   // Finishes the destructions that an earlier process has left and `mine` assigns to this shard.
   // Once, before the wakes are loaded. Throws StorageError if the directory cannot be read.
@@ -52,26 +76,32 @@ class CondemnedAgents {
   [[nodiscard]] bool contains(const storage::AgentKey& key) const { return keys_.contains(key); }
   [[nodiscard]] bool empty() const { return keys_.empty(); }
 
-  // False: a backup copies the files first, early.
-  [[nodiscard]] bool may_remove_files(const storage::AgentKey& key) const;
-  // Removes the files of a condemned agent that is not in memory. Returns what went wrong, or "".
-  [[nodiscard]] std::string remove_files(const storage::AgentKey& key) const;
-
-  // Removes the rest of the agent; `trouble` is the result of remove_files(). False: the agent
-  // stays condemned, and the log says why.
-  bool finish(const storage::AgentKey& key, const std::string& trouble);
-
-  // All condemned agents, without those that are in memory according to `in_memory`: those are
-  // finished when they have left.
-  [[nodiscard]] std::vector<storage::AgentKey> unfinished(
-      const std::function<bool(const storage::AgentKey&)>& in_memory) const;
+  // Removes the rest of a condemned agent that is not in memory. Does nothing while an attempt is
+  // in progress.
+  void finish(const storage::AgentKey& key);
+  // The same for an agent whose end is in progress and whose database is closed. Then calls `done`
+  // on the shard, also after a failure.
+  void finish(const storage::AgentKey& key, const std::function<void()>& done);
+  // The agent's files are being removed now.
+  [[nodiscard]] bool is_under_way(const storage::AgentKey& key) const {
+    return under_way_.contains(key);
+  }
+  // Later, finishes destructions that an earlier process or attempt has left.
+  void finish_later(std::chrono::seconds delay = std::chrono::minutes(1));
+  // No attempt begins after this.
+  void stop();
 
  private:
-  storage::Directory& directory_;
-  const storage::DataDirectory& data_;
-  durable::WakeIndex& wakes_;
-  Logger& logger_;
+  [[nodiscard]] std::string remove_files(const storage::AgentKey& key, bool waits_for_marker) const;
+  // False: the agent stays condemned, and the log says why.
+  bool forget(const storage::AgentKey& key, const std::string& trouble);
+
+  const Parts parts_;
   std::set<storage::AgentKey> keys_;
+  std::set<storage::AgentKey> under_way_;
+  bool waits_ = false;  // timer_ runs
+  bool stopped_ = false;
+  LoopTimer timer_;
 };
 
 }  // namespace hearth::runtime

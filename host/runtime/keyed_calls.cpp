@@ -4,6 +4,10 @@
 
 namespace hearth::runtime {
 
+Error key_of_another_call() {
+  return Error{Errc::kInvalidArgument, "this key belongs to a call with other contents"};
+}
+
 // Forwards everything, and frees the key at the end.
 class KeyedCalls::Sink final : public CallSink {
  public:

@@ -6,7 +6,6 @@
 #include "extensions/call_answers.hpp"
 #include "extensions/operations.hpp"
 #include "extensions/state.hpp"
-#include "extensions/trace.hpp"
 #include "runtime/agent_inbox.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -16,11 +15,6 @@
 namespace hearth::runtime {
 namespace {
 
-EventOutcome outcome_of(const Result<std::string_view>& outcome) {
-  if (outcome) return EventOutcome::kOk;
-  return outcome.error().code == Errc::kTimeout ? EventOutcome::kTimeout : EventOutcome::kError;
-}
-
 storage::AgentDatabaseOptions database_options(const AgentClass& agent_class,
                                                const ClassSettings& settings, storage::Kept kept,
                                                ShardServices& services) {
@@ -28,16 +22,11 @@ storage::AgentDatabaseOptions database_options(const AgentClass& agent_class,
   options.class_schema = agent_class.schema_version();
   options.must_exist = kept != storage::Kept::kUnknown;
   options.sync = settings.durability == Durability::kPower ? &services.sync : nullptr;
-  options.copy_mark = &services.files.copy_mark();
+  options.copy_mark = &services.files.data().copy_mark();
   return options;
 }
 
 }  // namespace
-
-Error LiveAgent::storage_error_for_clients() {
-  return Error{Errc::kInternal,
-               "the agent's storage failed; do not count on any of this being saved"};
-}
 
 LiveAgent::LiveAgent(const Parts& parts, ShardServices& services,
                      std::shared_ptr<const AgentClass> agent_class, const ClassSettings& settings,
@@ -54,7 +43,7 @@ LiveAgent::LiveAgent(const Parts& parts, ShardServices& services,
                     .database = database_,
                     .clock = services.loop.clock(),
                     .work = work_,
-                    .calls = *this,
+                    .calls = calls_,
                     .clients = clients_,
                     .watchers = *this,
                     .ports = services.ports}),
@@ -62,7 +51,7 @@ LiveAgent::LiveAgent(const Parts& parts, ShardServices& services,
       services_(services),
       class_(std::move(agent_class)),
       figures_(services.metrics.of_class(parts.key.agent_class)),
-      database_(services.files.path(parts.key), parts.key,
+      database_(services.files.data().agent_path(parts.key), parts.key,
                 database_options(*class_, settings, kept, services)),
       commits_({services.files, services.alarms, services.logger, parts_.key, database_}, kept,
                settings.durability == Durability::kPower ? services.make_gate(database_) : nullptr),
@@ -80,8 +69,17 @@ LiveAgent::LiveAgent(const Parts& parts, ShardServices& services,
                                                   std::move(done));
                        },
                    .tell = [this](OperationNews news) { tell(std::move(news)); }}),
-      calls_(services.loop, services.client_memory, services.limits.max_waiting,
-             services.limits.max_waiting_bytes),
+      calls_({.agent = *this,
+              .agent_class = *class_,
+              .services = services,
+              .clients = clients_,
+              .outbox = outbox_,
+              .operations = operations_,
+              .code = code_,
+              .figures = figures_,
+              .ended = [this](const Call& call,
+                              const Result<std::string_view>& outcome) { ended(call, outcome); },
+              .timed_out = [this](CallId id) { time_out(id); }}),
       self_(std::make_shared<LiveAgent*>(this)) {}
 
 LiveAgent::~LiveAgent() {
@@ -97,15 +95,16 @@ Result<void> LiveAgent::start(const extensions::Span& span) {
   const bool is_object = settings().is_object && !parts_.key.is_sub_agent();
   if (is_object && services_.files.record_object(parts_.key, services_.random))
     commits_.directory_was_written(false);
-  work_.use(*this);
+  work_.use(calls_);
   load_work();
   if (Result<void> known = check_schema(); known.has_error()) return known;
   const bool migrates = must_migrate();  // asked before the instance writes anything
   {
     const auto entry = enter_code(0, span);
     auto made = class_->create(*this, parts_.key.own_name(), settings().options);
-    if (made.has_error()) return explained(made.error());
+    if (made.has_error()) return calls_.explained(made.error());
     instance_ = std::move(made.value());
+    calls_.instance_is_made();
   }
   if (broken_) return storage_error_for_clients();
   if (destruction_requested()) return Error{Errc::kPlugin, "the agent destroyed itself"};
@@ -130,63 +129,18 @@ void LiveAgent::deliver_own(AgentEvent event, const Span& span, std::chrono::mil
 }
 
 void LiveAgent::deliver(Event incoming, SteadyTime now) {
-  if (incoming.kind == EventKind::kStateCheck) {
-    write_state_of_client(incoming);
-    return;
-  }
-  if (incoming.retry_key && answer_again(incoming)) return;
+  if (incoming.kind == EventKind::kStateCheck) return write_state_of_client(incoming);
+  if (calls_.answer_again(incoming)) return leave();
   // The request was let in while another version of the class was served.
   if (incoming.request && incoming.request->body && !class_->reads_bodies())
     return incoming.sink->finish({}, Error{Errc::kUnavailable, "the class has just changed"});
-  const auto [id, call] = calls_.begin(incoming.kind, span_of(incoming.origin));
-  call.retry_key = std::move(incoming.retry_key);
-  if (rule_of(call.kind).runs_method)
-    call.method = cut_text(incoming.name, extensions::kMaxShownMethod);
-  call.connection = incoming.connection;
-  call.sink = std::move(incoming.sink);
-  call.request = std::move(incoming.request);
-  call.interruptions = incoming.interruptions;
-  call.origin = incoming.origin;
-  call.began = now;
-  const std::chrono::milliseconds time = time_for(incoming.interruptions);
-  call.timeout =
-      incoming.interruptions.timeout.count() > 0 ? incoming.interruptions.timeout : call_timeout();
-  call.due = call.began + time;
-  if (rule_of(call.kind).runs_method && call_order().runs_alone(call.kind, incoming.name))
-    calls_.run_alone(call);
-  const bool shows_failures = settings().show_failures || services_.limits.show_failures;
-  if (call.sink) call.sink->begun(id, call.span, shows_failures);
-  incoming.call = id;
-  incoming.deadline_ms = static_cast<std::uint64_t>(time.count());
+  calls_.begin(incoming, span_of(incoming.origin), now);
   if (incoming.kind == EventKind::kStateChanged) begin_cause(std::move(incoming.state_chain));
   accept_call(incoming);
 }
 
 void LiveAgent::accept_call(const AgentEvent& event) {
-  const CallId id = event.call;
-  const Result<void> accepted = enter(event);
-  if (Call* call = calls_.find(id)) {
-    if (accepted.has_error() && accepted.error().code == Errc::kUnsupported &&
-        rule_of(event.kind).may_ignore) {
-      finish(id, *call, std::string_view());
-    } else if (accepted.has_error()) {
-      const bool is_told_below =
-          answers_client(event.kind) && accepted.error().code == Errc::kPlugin;
-      if (!is_told_below) {
-        write_line(LogLevel::kInfo, "agent.event_refused",
-                   {class_->name(), to_string(accepted.error().code)}, id,
-                   {{"event_kind", to_string(event.kind)}, {"error", accepted.error().message}});
-      }
-      finish(id, *call, accepted.error());
-    } else {
-      // Most events are over by now. Only an event that suspended needs a timer. (The time of
-      // `work` differs from the event's if the instance has just continued a fiber that it
-      // recovers.)
-      const std::chrono::milliseconds time(event.deadline_ms);
-      arm_deadline(id, *call, call->work ? call->work->timeout : time);
-      calls_.keep_if_interruptible(*call, event, class_->is_idempotent(event.name));
-    }
-  }
+  calls_.entered(event, enter(event));
   leave();
 }
 
@@ -206,19 +160,10 @@ Result<void> LiveAgent::enter(const AgentEvent& event, const Span& span) {
     if (const WorkMark work = work_of(event.call); work != WorkMark()) does(work);
     accepted = instance_->on_event(event);
   }
-  if (state_cause_) state_cause_->has_waited = true;
-  state_cause_.reset();
   // The turn is over, and so are the savepoints that it left open: later writes of the host do not
   // belong to them.
   if (extensions().in_transaction()) flush();
-  if (accepted.has_error()) return explained(accepted.error());
-  refusal_text_.clear();
-  return accepted;
-}
-
-Error LiveAgent::explained(const Error& error) {
-  std::string text = std::exchange(refusal_text_, {});
-  return text.empty() ? error : Error{error.code, std::move(text)};
+  return calls_.explained(accepted);
 }
 
 bool LiveAgent::admit(Connection& connection, SteadyTime now) {
@@ -237,9 +182,9 @@ bool LiveAgent::admit(Connection& connection, SteadyTime now) {
   if (decision.has_error() && decision.error().code != Errc::kUnsupported && !connection.closing) {
     const bool forbidden = decision.error().code == Errc::kForbidden;
     const UnderSpan under(code_, span);
-    write_line(LogLevel::kInfo, "agent.client_refused",
-               {class_->name(), to_string(decision.error().code)}, 0,
-               {{"error", decision.error().message}});
+    calls_.write_line(LogLevel::kInfo, "agent.client_refused",
+                      {class_->name(), to_string(decision.error().code)}, 0,
+                      {{"error", decision.error().message}});
     // A client may read the text of an author's refusal, but not that of a bug.
     end_connection(
         connection, forbidden ? kCloseForbidden : kCloseInternalError,
@@ -293,18 +238,10 @@ void LiveAgent::ask_to_leave(EvictReason reason, std::chrono::milliseconds grace
   deliver_own(event, spans().root(), grace);
 }
 
-void LiveAgent::forget_connection(ConnectionId id) {
-  calls_.for_each([this, id](CallId, Call& call) {
-    if (call.connection != id) return;
-    call.sink.reset();
-    if (call.kind == EventKind::kCall) calls_.forbid_another_try(call);
-  });
-}
-
 bool LiveAgent::idle() const {
   return !code_.entered() && !lent() && !extensions().keeps_alive() && work_.idle() &&
          calls_.empty() && operations_.empty() && outbox_.empty() && !database_.dirty() &&
-         !has_unwritten_answers();
+         !calls_.has_unwritten_answers();
 }
 
 void LiveAgent::trim(extensions::Trim what) {
@@ -317,13 +254,14 @@ void LiveAgent::trim(extensions::Trim what) {
 // ---- turns --------------------------------------------------------------------------------------
 
 bool LiveAgent::dirty() const {
-  return commits_.dirty([this] { return wake(); }) || has_unwritten_answers();
+  return commits_.dirty([this] { return wake(); }) || calls_.has_unwritten_answers();
 }
 
 void LiveAgent::commit() {
   const bool writes = dirty();
   if (writes) {
-    write_answers();
+    if (calls_.has_unwritten_answers() && of<extensions::CallAnswers>().write())
+      commits_.stops().add("call.answer.committed");
     commits_.commit(wake());
     figures_.commits.add();
   }
@@ -388,8 +326,8 @@ void LiveAgent::flush() {
 
 void LiveAgent::storage_failed(std::string_view what) {
   if (broken_) return;
-  write_line(LogLevel::kError, "agent.storage_failed", {class_->name()}, code_.call(),
-             {{"error", what}});
+  calls_.write_line(LogLevel::kError, "agent.storage_failed", {class_->name()}, code_.call(),
+                    {{"error", what}});
   figures_.storage_failures.add();
   give_up(what);
 }
@@ -402,19 +340,14 @@ void LiveAgent::give_up(std::string_view what) {
 
 // ---- calls --------------------------------------------------------------------------------------
 
-void LiveAgent::arm_deadline(CallId id, Call& call, std::chrono::milliseconds timeout) {
-  calls_.arm_deadline(call, timeout, [self = self_, id] {
-    if (*self != nullptr) (*self)->time_out(id);
-  });
-}
-
 void LiveAgent::time_out(CallId id) {
   if (loan_.postpone([this, id] { time_out(id); })) return;
   Call* call = calls_.find(id);
   if (call == nullptr) return;
   call->deadline = 0;
-  write_line(LogLevel::kWarn, "agent.event_timed_out", {class_->name(), to_string(call->kind)}, id,
-             {{"event_kind", to_string(call->kind)}});
+  calls_.write_line(LogLevel::kWarn, "agent.event_timed_out",
+                    {class_->name(), to_string(call->kind)}, id,
+                    {{"event_kind", to_string(call->kind)}});
   abandon(id, Error{Errc::kTimeout, "the agent did not answer in time"});
 }
 
@@ -423,7 +356,7 @@ void LiveAgent::abandon(CallId id, const Error& why) {
   if (call == nullptr) return;
   const Span span = call->span;
   const std::string method = call->method;
-  finish(id, *call, why);
+  calls_.finish(id, *call, why);
   {
     const auto entry = enter_code(id, span, method);
     instance_->on_cancel(id);
@@ -431,59 +364,11 @@ void LiveAgent::abandon(CallId id, const Error& why) {
   leave();
 }
 
-void LiveAgent::finish(CallId id, Call& call, const Result<std::string_view>& outcome) {
-  const EventKind kind = call.kind;
-  const ConnectionId connection = call.connection;
-  if (call.retry_key) of<extensions::CallAnswers>().note_ended(*call.retry_key, outcome);
-  if (call.sink) {
-    if (outbox_.open()) {
-      if (connection == 0 || clients_.connection(connection) != nullptr) {
-        call.sink->finish(call.head, outcome);
-      }
-    } else {
-      FinishEffect effect{std::move(call.sink), connection, std::move(call.head), std::string()};
-      if (outcome.has_error()) {
-        effect.outcome = outcome.error();
-      } else {
-        effect.outcome = std::string(outcome.value());
-      }
-      outbox_.push(std::move(effect));
-    }
-  }
-  figures_.event_ended(kind, outcome_of(outcome));
-  if (outcome.has_error()) tell_failure(id, call, outcome.error());
-  if (kind == EventKind::kStart && outcome) {
-    phase_ = AgentPhase::kRunning;
-    report_left_over();
-  }
-  if (call.work) end_work(call, outcome);
-  const SteadyTime began = call.began;
-  const Span span = call.span;
-  calls_.end(id, call);
-  std::optional<Error> error;
-  if (outcome.has_error()) error = outcome.error();
-  completions_.push_back(Completion{kind, connection, began, std::move(error), id, span});
-}
-
-void LiveAgent::discard(Effect& effect) {
-  if (auto* answer = std::get_if<FinishEffect>(&effect)) {
-    if (answer->connection != 0 && clients_.connection(answer->connection) == nullptr) return;
-    const Result<std::string_view> lost = storage_error_for_clients();
-    answer->sink->finish(ResponseHead{500, {}}, lost);
-  } else if (auto* closing = std::get_if<CloseEffect>(&effect)) {
-    if (Connection* client = clients_.connection(closing->connection)) {
-      client->port->close(kCloseInternalError, "the agent's storage failed");
-    }
-  } else if (auto* handshake = std::get_if<HandshakeEffect>(&effect)) {
-    // Without its handshake the client would wait forever. It may come back after the close.
-    if (Connection* client = clients_.connection(handshake->connection)) {
-      client->closing = true;
-      client->port->close(kCloseInternalError, "the agent's storage failed");
-    }
-  } else if (const auto* job = std::get_if<JobEffect>(&effect)) {
-    *job->abandoned = true;
-    let_out(*job);
-  }
+// A hung agent does not get the events again that may have hung it.
+bool LiveAgent::may_try_again(EvictReason reason) const {
+  const bool comes_back = reason != EvictReason::kShutdown && reason != EvictReason::kDestroyed &&
+                          reason != EvictReason::kHung;
+  return comes_back && !broken_ && phase_ != AgentPhase::kMigrating && !destruction_requested();
 }
 
 std::vector<OwnedEvent> LiveAgent::shut(EvictReason reason, const Error& why) {
@@ -492,17 +377,8 @@ std::vector<OwnedEvent> LiveAgent::shut(EvictReason reason, const Error& why) {
   phase_ = AgentPhase::kClosing;
   operations_.abandon();
   if (broken_) outbox_.discard_all();
-  calls_.for_each([&](CallId id, Call& call) {
-    (void)id;
-    figures_.event_ended(call.kind, EventOutcome::kEvicted);
-    calls_.disarm_deadline(call);
-    if (again && cut_off(call)) return;
-    calls_.forbid_another_try(call);
-    if (call.sink && (call.connection == 0 || clients_.connection(call.connection) != nullptr)) {
-      call.sink->finish(call.head, broken_ ? storage_error_for_clients() : why);
-    }
-    call.sink.reset();
-  });
+  std::vector<OwnedEvent> cut_off =
+      calls_.cut_off_all(again, broken_ ? storage_error_for_clients() : why);
   {
     const auto entry = enter_code();
     instance_.reset();
@@ -513,7 +389,7 @@ std::vector<OwnedEvent> LiveAgent::shut(EvictReason reason, const Error& why) {
   work_.close();
   // What was in progress is still known, as far as it will be continued.
   if (is_settled) commits_.at_end(work_waits_for_room_ ? wake() : work_.wake());
-  return calls_.take_interrupted();
+  return cut_off;
 }
 
 std::string LiveAgent::close_database() {

@@ -3,16 +3,15 @@
 
 #include "durable/wake.hpp"
 #include "extensions/agent_context.hpp"
-#include "extensions/call_order.hpp"
 #include "extensions/durable_work.hpp"
 #include "extensions/trace.hpp"
 #include "extensions/wait.hpp"
+#include "runtime/agent_calls.hpp"
 #include "runtime/agent_class.hpp"
 #include "runtime/agent_clients.hpp"
 #include "runtime/agent_commits.hpp"
 #include "runtime/agent_operations.hpp"
 #include "runtime/agent_visit.hpp"
-#include "runtime/calls_in_progress.hpp"
 #include "runtime/class_settings.hpp"
 #include "runtime/code_on_stack.hpp"
 #include "runtime/loan.hpp"
@@ -33,23 +32,11 @@
 namespace hearth::runtime {
 
 class AgentInbox;
-class ClassRegistry;
 struct ShardServices;
-
-// The result of an internal event. The slot acts on it once no plugin code is on the stack.
-struct Completion {
-  EventKind kind{};
-  ConnectionId connection = 0;
-  SteadyTime began;  // if its kind is_timed
-  std::optional<Error> error;
-  CallId call = 0;
-  extensions::Span span = {};
-};
 
 // Promises
 //  P1 One at a time  The instance is never entered while it is on the stack.
-//  P2 Answer once    Each sink given to deliver() is finished exactly once, or dropped with its
-//                    caller.
+//  P2 Calls          Promises of AgentCalls.
 //  P3 Turn           What the instance writes in a turn is committed before anything that it sends
 //                    in that turn leaves.
 //  P4 Lent           While it is lent(), another thread has the database, and the instance is not
@@ -58,20 +45,15 @@ struct Completion {
 //                    and its slot evicts the agent.
 //  P6 Undone         After a rollback by the instance, state() gives what the file holds, and no
 //                    frame and no STATE_CHANGED tells of the undone change.
-//  P7 Once           The answer to a call with a key is stored in the commit of its turn, and a
-//                    later call with the same key and contents gets it.
 //
 // P3: Turns that follow one another at once may share a commit.
 // P4: The other thread runs checkpoint(), which waits for the device; or the agent leaves, and its
 // last answers wait for the device.
 // P6: Frames that the instance itself has sent leave all the same.
-// P7: A call that may have had effects without an answer is not run again, unless its method is
-// idempotent. Answers of read-only methods are not stored: such a call runs again.
 //
 // Threads    The shard's.
 // Lifetime   Owned by its slot. shut() and close_database() come before destruction.
 class LiveAgent final : public extensions::AgentContext,
-                        private extensions::AgentCalls,
                         private extensions::StateWatchers,
                         private OutboxOwner {
  public:
@@ -79,8 +61,7 @@ class LiveAgent final : public extensions::AgentContext,
   struct Parts {
     const storage::AgentKey& key;
     const std::string& segment;  // how URLs name the class
-    const ClassRegistry& classes;
-    AgentInbox& inbox;  // its clients, and the events that wait
+    AgentInbox& inbox;           // its clients, and the events that wait
     // No plugin code of this agent is on the stack any more: handles the results, then delivers the
     // events that wait. Does not destroy the live agent.
     std::function<void()> after_turn;
@@ -142,9 +123,6 @@ class LiveAgent final : public extensions::AgentContext,
   // another instance can begin it.
   [[nodiscard]] bool work_waits_for_room() const { return work_waits_for_room_; }
 
-  // The client is gone: answers to it are dropped.
-  void forget_connection(ConnectionId id);
-
   // Once, before shut(): commits. With durability `power`, the agent is lent afterwards until its
   // answers have left, if they wait for the device. After 10 s without a reply from the device its
   // storage has failed.
@@ -183,7 +161,8 @@ class LiveAgent final : public extensions::AgentContext,
   void take_back(const std::string& trouble);
 
   // Its events in progress.
-  [[nodiscard]] const CallsInProgress& in_progress() const { return calls_; }
+  [[nodiscard]] AgentCalls& in_progress() { return calls_; }
+  [[nodiscard]] const AgentCalls& in_progress() const { return calls_; }
   // No event is in progress and no effect is held back.
   [[nodiscard]] bool idle() const;
   [[nodiscard]] bool entered() const { return code_.entered(); }
@@ -199,9 +178,6 @@ class LiveAgent final : public extensions::AgentContext,
   // Gives memory back. Does nothing while the database is lent.
   void trim(extensions::Trim what);
 
-  // Internal completions and requests since the last call, in order.
-  std::vector<Completion> take_completions() { return std::exchange(completions_, {}); }
-  [[nodiscard]] bool has_completions() const { return !completions_.empty(); }
   [[nodiscard]] bool eviction_requested() const { return wish_ == Wish::kLeave; }
   // The agent is condemned: no event is delivered any more.
   [[nodiscard]] bool destruction_requested() const { return wish_ == Wish::kBeDestroyed; }
@@ -237,28 +213,8 @@ class LiveAgent final : public extensions::AgentContext,
   // What the instance has asked for.
   enum class Wish : std::uint8_t { kStay, kLeave, kBeDestroyed };
   using Span = extensions::Span;
-  [[nodiscard]] extensions::CallOrder call_order() const {
-    return {.serial = settings().serial_calls, .exclusive = class_->exclusive_methods()};
-  }
   using Call = CallInProgress;
   using UnderSpan = CodeOnStack::UnderSpan;
-
-  // AgentCalls
-  Result<void> complete(CallId call, const Result<std::string_view>& outcome) override;
-  Result<void> emit(CallId call, std::string_view part) override;
-  Result<OperationId> submit(std::uint32_t operation, std::string_view request,
-                             std::uint64_t token) override;
-  Result<OperationId> submit(std::uint32_t operation,
-                             std::unique_ptr<extensions::RemoteOperation> remote,
-                             std::uint64_t token) override;
-  Result<void> cancel(OperationId operation) override;
-  Result<void> credit(OperationId operation, std::uint64_t bytes) override;
-  extensions::CallOrigin origin(CallId call) override;
-  [[nodiscard]] std::string trace() const override { return code_.span().text(); }
-  [[nodiscard]] extensions::Span span() const override { return code_.span(); }
-  [[nodiscard]] extensions::LineOrigin current() const override;
-  Result<extensions::RequestView> request(CallId call) override;
-  void body_came(CallId call) override;
 
   // StateWatchers
   Result<void> may_change() override;
@@ -294,15 +250,9 @@ class LiveAgent final : public extensions::AgentContext,
   [[nodiscard]] Span span_of(const extensions::OriginPtr& origin) const {
     return span_of(origin ? std::string_view(origin->trace) : std::string_view());
   }
-  // Like Logger::write_limited(), with the fields that agent_line() adds for this event. `id` 0:
-  // for the span of the code that runs.
-  void write_line(LogLevel level, std::string_view event,
-                  std::initializer_list<std::string_view> kind, CallId id,
-                  std::initializer_list<LogField> own) const;
   // Tells the instance, if it may hear it.
   void tell(OperationNews news);
   void notice_ended(const OperationNews& news);
-  void end_work(const Call& call, const Result<std::string_view>& outcome);
   bool send_notice(bool may_notify);
   // ---- the durable work that the instance does, for the crash record ----
   void does(std::optional<WorkMark> work) {
@@ -328,8 +278,6 @@ class LiveAgent final : public extensions::AgentContext,
                                               std::string_view method = {});
   // `span`: for an event without a call.
   Result<void> enter(const AgentEvent& event, const Span& span = {});
-  // The error, with the text of the instance if it has given one.
-  Error explained(const Error& error);
   // Delivers the event of a call, which is in progress since this turn.
   void accept_call(const AgentEvent& event);
   // Begins a call for an event of the agent's own life, and delivers it.
@@ -345,30 +293,15 @@ class LiveAgent final : public extensions::AgentContext,
       return false;
     }
   }
-  [[nodiscard]] std::chrono::milliseconds call_timeout() const;
-  [[nodiscard]] std::chrono::milliseconds time_for(const Interruptions& interruptions) const;
   [[nodiscard]] bool may_try_again(EvictReason reason) const;
-  // The end of the instance cuts the call off. False: it must be answered now.
-  bool cut_off(Call& call);
-  void finish(CallId id, Call& call, const Result<std::string_view>& outcome);
-  // ---- calls that came with a key (live_agent_answers.cpp) ----
-  // Answers the call from the stored answer of its key. False: the call may run.
-  bool answer_again(Event& incoming);
-  [[nodiscard]] bool has_unwritten_answers() const;
-  void write_answers();
-  void tell_failure(CallId id, const Call& call, const Error& error) const;
-  void arm_deadline(CallId id, Call& call, std::chrono::milliseconds timeout);
+  void ended(const Call& call, const Result<std::string_view>& outcome);
   void time_out(CallId id);
-  [[nodiscard]] static Error storage_error_for_clients();
   void write_state_of_client(Event& incoming);
   [[nodiscard]] extensions::OriginPtr trace_alone() const;
-  [[nodiscard]] Result<void> may_submit() const;
   // A STATE_CHANGED event is entered next. `chain`: EventFreight::state_chain.
   void begin_cause(std::shared_ptr<unsigned> chain);
   // The agent's own SQL has rolled the transaction back: its memory differs from the file.
   void lose_turn();
-  // For operations that the code submits now.
-  [[nodiscard]] std::shared_ptr<extensions::StateCause> cause_to_carry() const;
   // To a client whose write was refused: it still shows what it has written.
   void show_true_state(ConnectionId id);
 
@@ -386,19 +319,14 @@ class LiveAgent final : public extensions::AgentContext,
   AgentOperations operations_;
   std::unique_ptr<AgentInstance> instance_;
 
-  CallsInProgress calls_;
   CodeOnStack code_;
+  AgentCalls calls_;
   bool notice_comes_first_ = false;
-  std::vector<Completion> completions_;
-
-  // The STATE_CHANGED that is on the stack, or that began the work on the stack. Null: neither.
-  std::shared_ptr<extensions::StateCause> state_cause_;
 
   bool work_waits_for_room_ = false;
   AgentPhase phase_ = AgentPhase::kStarting;
   Wish wish_ = Wish::kStay;
   std::optional<std::string> broken_;
-  std::string refusal_text_;  // text of create or of a synchronous event for the error it returns
   bool flush_scheduled_ = false;
   std::uint64_t turns_before_ = 0;  // code_.turns() when the flush was last scheduled or checked
   std::shared_ptr<LiveAgent*>

@@ -1,4 +1,4 @@
-// Effects of an agent leave: to its clients, and to callers that wait for answers.
+// Effects of an agent leave, or are lost: to its clients, and to callers that wait for answers.
 #include "base/escape.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
@@ -60,6 +60,32 @@ void LiveAgent::let_out(const FinishEffect& answer) {
     answer.sink->finish(answer.head, answer.outcome.error());
   } else {
     answer.sink->finish(answer.head, std::string_view(answer.outcome.value()));
+  }
+}
+
+// A job that was accepted and cannot run is called, so that it cleans up.
+void LiveAgent::let_out(const JobEffect& job) {
+  if (!operations_.let_out(job)) (void)class_->run_job(job.job, true, origin_of(job));
+}
+
+void LiveAgent::discard(Effect& effect) {
+  if (auto* answer = std::get_if<FinishEffect>(&effect)) {
+    if (answer->connection != 0 && clients_.connection(answer->connection) == nullptr) return;
+    const Result<std::string_view> lost = storage_error_for_clients();
+    answer->sink->finish(ResponseHead{500, {}}, lost);
+  } else if (auto* closing = std::get_if<CloseEffect>(&effect)) {
+    if (Connection* client = clients_.connection(closing->connection)) {
+      client->port->close(kCloseInternalError, "the agent's storage failed");
+    }
+  } else if (auto* handshake = std::get_if<HandshakeEffect>(&effect)) {
+    // Without its handshake the client would wait forever. It may come back after the close.
+    if (Connection* client = clients_.connection(handshake->connection)) {
+      client->closing = true;
+      client->port->close(kCloseInternalError, "the agent's storage failed");
+    }
+  } else if (const auto* job = std::get_if<JobEffect>(&effect)) {
+    *job->abandoned = true;
+    let_out(*job);
   }
 }
 

@@ -1,4 +1,5 @@
-// What extensions may ask of a live agent: its calls, its end, and its log lines.
+// What extensions may ask of a live agent: its end, and its log
+// lines; and what administrators ask.
 #include "base/escape.hpp"
 #include "extensions/call_rules.hpp"
 #include "runtime/class_registry.hpp"
@@ -9,55 +10,9 @@
 #include <utility>
 
 namespace hearth::runtime {
-namespace {
-
-Error gone(std::string_view what) {
-  return Error{Errc::kNotFound, "no such " + std::string(what)};
-}
-
-}  // namespace
 
 extensions::EgressPtr LiveAgent::egress() const {
-  return parts_.classes.egress(parts_.segment);
-}
-
-Result<void> LiveAgent::complete(CallId id, const Result<std::string_view>& outcome) {
-  if (id == 0 && outcome.has_error()) {
-    refusal_text_ = cut_text(outcome.error().message, extensions::kMaxErrorBytes);
-    return {};
-  }
-  Call* call = calls_.find(id);
-  if (call == nullptr) return gone("call: it was completed, cancelled or timed out");
-  // Durable work ends by writing rows. A rollback would undo them, while memory says that the work
-  // is done.
-  if (call->work && in_transaction()) {
-    return Error{Errc::kInvalidArgument, "not while a transaction of the agent's own is open"};
-  }
-  const extensions::Answer answer =
-      extensions::judge_answer(call->kind, outcome, services_.limits.max_answer_bytes);
-  finish(id, *call, answer.outcome);
-  return answer.returned;
-}
-
-Result<void> LiveAgent::emit(CallId id, std::string_view part) {
-  Call* call = calls_.find(id);
-  if (call == nullptr) return gone("call");
-  if (Result<void> taken =
-          extensions::check_part(call->kind, part, services_.limits.max_answer_bytes);
-      taken.has_error())
-    return taken;
-  const bool left = call->connection != 0 && clients_.connection(call->connection) == nullptr;
-  if (!call->sink || left || call->sink->abandoned()) return gone("caller: the client has left");
-  call->part_sent = true;
-  calls_.forbid_another_try(*call);
-  if (call->deadline != 0 && !call->interruptions.reads_no_parts)
-    arm_deadline(id, *call, call->timeout);
-  if (outbox_.open()) {
-    call->sink->part(call->head, part);
-  } else {
-    outbox_.push(PartEffect{call->sink, call->connection, call->head, std::string(part)});
-  }
-  return {};
+  return services_.classes.egress(parts_.segment);
 }
 
 Result<void> LiveAgent::evict() {
@@ -79,31 +34,9 @@ extensions::SpanSource& LiveAgent::spans() const {
   return services_.spans;
 }
 
-extensions::LineOrigin LiveAgent::current() const {
-  return {.agent_class = class_->name(),
-          .agent = parts_.key.name,
-          .call = code_.call(),
-          .method = code_.method()};
-}
-
-void LiveAgent::write_line(LogLevel level, std::string_view event,
-                           std::initializer_list<std::string_view> kind, CallId id,
-                           std::initializer_list<LogField> own) const {
-  if (!services_.logger.enabled(level)) return;
-  const Call* const call = calls_.find(id);
-  const std::string trace = (call != nullptr ? call->span : code_.span()).text();
-  extensions::LineOrigin whose = current();
-  if (call != nullptr) {
-    whose.call = id;
-    whose.method = call->method;
-  }
-  whose.trace = trace;
-  services_.logger.write_limited(level, event, kind, extensions::agent_line(whose, own));
-}
-
 void LiveAgent::log(LogLevel level, std::string_view text) {
   if (!services_.logger.enabled(level)) return;
-  extensions::LineOrigin whose = current();
+  extensions::LineOrigin whose = calls_.current();
   const std::string trace = code_.span().text();
   whose.trace = trace;
   services_.logger.write_limited(level, "agent.log", {class_->name()},
@@ -127,53 +60,64 @@ Result<void> LiveAgent::audit(std::string_view what, std::string_view detail) {
                "10 a second"};
 }
 
-// An error with another code is the author's answer to the client, and is not logged.
-void LiveAgent::tell_failure(CallId id, const Call& call, const Error& error) const {
-  if (!answers_client(call.kind) || error.code != Errc::kPlugin) return;
-  write_line(LogLevel::kWarn, "agent.call_failed", {class_->name()}, id,
-             {{"event_kind", to_string(call.kind)}, {"error", error.message}});
-}
-
 // This is no failure of the storage: for some errors SQLite undoes more than the statement
 // (plugin_sql.hpp).
 void LiveAgent::lose_turn() {
-  write_line(LogLevel::kWarn, "agent.turn_lost", {class_->name()}, code_.call(),
-             {{"error", "an error of the agent's SQL has undone all that this turn has written"}});
+  calls_.write_line(
+      LogLevel::kWarn, "agent.turn_lost", {class_->name()}, code_.call(),
+      {{"error", "an error of the agent's SQL has undone all that this turn has written"}});
   give_up("the transaction was lost");
 }
 
-// ---- calls between agents -----------------------------------------------------------------------
+// ---- what administrators do with its data, or with that of one that is only open ----
 
-extensions::CallOrigin LiveAgent::origin(CallId id) {
-  const Call* const call = calls_.find(id);
-  extensions::CallOrigin known;
-  if (call == nullptr) {
-    if (id != 0 && id == code_.call()) known.trace = trace();
-    return known;
+void LiveAgent::open() {
+  if (commits_.must_hold_back()) outbox_.hold_back();
+  load_work();
+}
+
+void LiveAgent::receive(AgentVisit& visit) {
+  visit.is_over = true;
+  if (loan_.postpone([this, later = visit]() mutable { receive(later); })) return;
+  Result<std::string> outcome = Error{Errc::kUnavailable, "the agent is leaving memory; try again"};
+  if (!shutting() && !broken_) {
+    const bool is_done = guard([&] { outcome = visit.work(*this); });
+    if (!is_done) outcome = Error{Errc::kInternal, "the agent's storage failed"};
   }
-  known.trace = call->span.text();
-  known.method = call->method;
-  known.origin = call->origin;
-  known.is_in_progress = true;
-  known.holds_calls = rule_of(call->kind).runs_method && call_order().holds_calls();
-  known.runs_alone = call->runs_alone;
-  if (call->timeout.count() > 0) known.due = call->due;
-  return known;
+  outbox_.push(FinishEffect{visit.sink, 0, {}, std::move(outcome)});
+  leave();
 }
 
-// ---- HTTP ---------------------------------------------------------------------------------------
-
-Result<extensions::RequestView> LiveAgent::request(CallId id) {
-  Call* call = calls_.find(id);
-  if (call == nullptr || !call->request) return gone("request");
-  return extensions::RequestView{call->request->target, &call->request->headers,
-                                 call->part_sent ? nullptr : &call->head, call->request->claims,
-                                 &call->request->body};
-}
-
-void LiveAgent::body_came(CallId id) {
-  Call* const call = calls_.find(id);
-  if (call != nullptr && call->deadline != 0) arm_deadline(id, *call, call->timeout);
+std::vector<extensions::Wait> LiveAgent::waits() {
+  using extensions::WaitKind;
+  constexpr std::size_t kMuchUnsent = std::size_t{64} << 10;  // what a socket may well hold
+  const Clock& clock = services_.loop.clock();
+  std::vector<extensions::Wait> all = operations_.waits();
+  if (lent()) all.push_back({.kind = WaitKind::kLent});
+  calls_.for_each([&](CallId /*id*/, const Call& call) {
+    // The state of the agent, and the rows of its fibers, say these.
+    switch (call.kind) {
+      case EventKind::kStart:
+      case EventKind::kMigrate:
+      case EventKind::kEvict:
+      case EventKind::kFiberRecovered: return;
+      default: break;
+    }
+    extensions::Wait wait{
+        .kind = WaitKind::kCall,
+        .subject = call.method.empty() ? std::string(to_string(call.kind)) : call.method};
+    if (call.began != SteadyTime{}) wait.since_ms = unix_millis_of(call.began, clock);
+    all.push_back(std::move(wait));
+  });
+  for (const ConnectionId id : clients_.all()) {
+    const Connection* const client = clients_.connection(id);
+    const std::size_t unsent = client == nullptr ? 0 : client->port->unsent_bytes();
+    if (unsent <= kMuchUnsent) continue;
+    all.push_back({.kind = WaitKind::kBehind,
+                   .subject = client->client_id,
+                   .detail = std::to_string(unsent) + " bytes"});
+  }
+  return all;
 }
 
 }  // namespace hearth::runtime

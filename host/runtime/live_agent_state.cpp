@@ -62,16 +62,17 @@ void LiveAgent::show_true_state(ConnectionId id) {
 // ---- what is told of a change ----
 
 void LiveAgent::begin_cause(std::shared_ptr<unsigned> chain) {
-  state_cause_ = std::make_shared<extensions::StateCause>();
-  state_cause_->changes = chain ? std::move(chain) : std::make_shared<unsigned>(0);
+  auto cause = std::make_shared<extensions::StateCause>();
+  cause->changes = chain ? std::move(chain) : std::make_shared<unsigned>(0);
+  code_.begin_cause(std::move(cause));
 }
 
 Result<void> LiveAgent::may_change() {
-  if (!state_cause_) return {};
-  Result<void> counted = extensions::count_own_change(*state_cause_);
+  if (!code_.state_cause()) return {};
+  Result<void> counted = extensions::count_own_change(*code_.state_cause());
   if (!counted.has_error()) return counted;
-  write_line(LogLevel::kWarn, "agent.state_loop", {class_->name()}, code_.call(),
-             {{"changes", extensions::kMaxOwnStateChanges}});
+  calls_.write_line(LogLevel::kWarn, "agent.state_loop", {class_->name()}, code_.call(),
+                    {{"changes", extensions::kMaxOwnStateChanges}});
   return counted;
 }
 
@@ -93,7 +94,7 @@ void LiveAgent::changed(ConnectionId source, std::string_view json, std::uint64_
     incoming.connection = source;
     incoming.body = json.empty() ? "null" : json;
     incoming.state_write = write;
-    if (state_cause_) incoming.state_chain = state_cause_->changes;
+    if (const auto& cause = code_.state_cause()) incoming.state_chain = cause->changes;
     incoming.origin = trace_alone();
     parts_.inbox.queue().push(std::move(incoming));  // this turn is still running
   }

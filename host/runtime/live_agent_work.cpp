@@ -1,4 +1,5 @@
-// Work that is due in a live agent: how it is delivered, and how it ends.
+// The work of a live agent: when it must be awake for it, how work that is due is delivered and
+// ends, and how its code hears of its operations.
 #include "base/stop_point.hpp"
 #include "extensions/call.hpp"
 #include "extensions/fibers.hpp"
@@ -7,6 +8,34 @@
 #include "runtime/shard_services.hpp"
 
 namespace hearth::runtime {
+
+durable::Wake LiveAgent::wake() const {
+  if (work_waits_for_room_) return services_.alarms.known(parts_.key);
+  durable::Wake wake = work_.wake();
+  wake.working = wake.working || extensions().keeps_alive();
+  return wake;
+}
+
+void LiveAgent::commit_now() {
+  if (!broken_) commit();
+  if (broken_) throw StorageError(*broken_);  // nothing is written any more
+}
+
+void LiveAgent::report_left_over() {
+  for (const durable::LeftOver& fiber : work_.fibers().take_left_over()) {
+    using extensions::DurableEvent;
+    const UnderSpan under(code_, span_of_left_over(fiber.id));
+    if (fiber.was_running) work_.report(DurableEvent::kFiberRunInterrupted, fiber.id, fiber.name);
+    work_.report(DurableEvent::kFiberRecoveryDetected, fiber.id, fiber.name);
+  }
+}
+
+// The span under which the fiber was begun, not the one of the start that finds it.
+LiveAgent::Span LiveAgent::span_of_left_over(std::string_view fiber) {
+  Span span;
+  guard([&] { span = extensions::read_span(work_.trace_of_fiber(fiber)); });
+  return span;
+}
 
 // The agent's own work and notifications take turns.
 bool LiveAgent::dispatch(bool may_recover, bool may_notify) {
@@ -38,7 +67,7 @@ bool LiveAgent::send_notice(bool may_notify) {
 // it is undone, so that the agent can be read, and made again by the next instance.
 void LiveAgent::load_work() {
   work_.load(services_.crashed.take(parts_.key));
-  if (!database_.dirty() || services_.files.has_room()) return;
+  if (!database_.dirty() || services_.data.has_room()) return;
   database_.roll_back();
   work_waits_for_room_ = true;
 }
@@ -46,7 +75,7 @@ void LiveAgent::load_work() {
 // From a full disk on no work begins until there is room (AgentSlot::pump): a claim that fails
 // breaks the agent.
 void LiveAgent::write_failed(const StorageError& failure) {
-  if (dynamic_cast<const DiskFull*>(&failure) != nullptr) services_.files.note_full();
+  if (dynamic_cast<const DiskFull*>(&failure) != nullptr) services_.data.note_full();
   storage_failed(failure.what());
 }
 
@@ -98,7 +127,12 @@ bool LiveAgent::begin_work(bool may_recover) {
   return true;
 }
 
-void LiveAgent::end_work(const Call& call, const Result<std::string_view>& outcome) {
+void LiveAgent::ended(const Call& call, const Result<std::string_view>& outcome) {
+  if (call.kind == EventKind::kStart && outcome) {
+    phase_ = AgentPhase::kRunning;
+    report_left_over();
+  }
+  if (!call.work) return;
   const UnderSpan under(code_, call.span);
   guard([&] {
     work_.ended(*call.work, outcome);
@@ -128,6 +162,38 @@ void LiveAgent::fiber_continued(std::string_view id) {
     call.work->timeout = {};
   });
   parts_.look();  // another agent may wait for the permit
+}
+
+// ---- operations ---------------------------------------------------------------------------------
+
+void LiveAgent::tell(OperationNews news) {
+  if (shutting() || broken_ || !instance_) return;
+  if (!news.notice.empty()) {
+    news.ended.reset();
+    return notice_ended(news);
+  }
+  const bool is_kept = guard([&] {
+    if (news.remote != nullptr) news.remote->telling(news.outcome, news.is_final, news.flags);
+  });
+  if (!is_kept) return leave();
+  news.ended.reset();  // the code may begin another operation in its place
+  OperationResult result{.outcome = std::string_view(),
+                         .operation = news.of.operation,
+                         .token = news.of.token,
+                         .is_final = news.is_final,
+                         .flags = news.flags};
+  if (news.outcome.has_error()) {
+    result.outcome = news.outcome.error();
+  } else {
+    result.outcome = std::string_view(*news.outcome);
+  }
+  {
+    const auto entry = enter_code(news.of.call, news.of.span, news.of.method);
+    if (news.of.work) does(news.of.work);
+    code_.begin_cause(news.of.state_cause);
+    instance_->on_result(result);
+  }
+  leave();
 }
 
 }  // namespace hearth::runtime

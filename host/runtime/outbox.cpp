@@ -29,13 +29,8 @@ std::size_t text_bytes_of(const FinishEffect& answer) {
   return text_bytes(answer.head.headers) +
          (answer.outcome.has_error() ? answer.outcome.error().message : *answer.outcome).size();
 }
-std::size_t text_bytes_of(const JobEffect& /*job*/) {
-  return 0;
-}
-std::size_t text_bytes_of(const RemoteEffect& /*remote*/) {
-  return 0;
-}
-std::size_t text_bytes_of(const DrainEffect& /*drain*/) {
+template <class Other>
+std::size_t text_bytes_of(const Other& /*effect*/) {
   return 0;
 }
 

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
 #include <optional>
 #include <set>
-#include <span>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -28,14 +28,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using storage::AgentKey;
-
-// Repair reads no log lines.
-class SilentLogger final : public Logger {
- public:
-  [[nodiscard]] bool enabled(LogLevel /*level*/) const override { return false; }
-  void write(LogLevel /*level*/, std::string_view /*event*/,
-             std::span<const LogField> /*fields*/) override {}
-};
 
 class Repair {
  public:
@@ -179,8 +171,8 @@ class Repair {
   RepairReport report_;  // before the directory, whose file may be set aside
   storage::Directory directory_;
   SystemRandom random_;
-  SilentLogger logger_;
-  extensions::DurableLog events_{logger_};
+  const std::unique_ptr<Logger> logger_ = make_null_logger();  // repair reads no log lines
+  extensions::DurableLog events_{*logger_};
   StopPointsAtCommit stops_;
   const ClassSettings settings_;
   std::unordered_map<AgentKey, durable::Wake> known_wakes_;

@@ -78,7 +78,6 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
       options_.closing_threads == 0 ? nullptr : &closers_,
       options_.checkpointing_threads == 0 ? nullptr : &checkpointers_,
       logger,
-      metrics,
       options_.random == nullptr ? system_random_ : *options_.random,
       client_memory_,
       crashed_,
@@ -93,7 +92,7 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
     call_routers_.push_back(std::make_unique<AgentCallRouter>(*loop, call_paths_));
   const auto count = static_cast<unsigned>(loops_.size());
   for (unsigned index = 0; index < count; ++index) {
-    shards_.push_back(std::make_unique<Shard>(index, count, *loops_[index], environment));
+    shards_.push_back(std::make_unique<Shard>(index, count, *loops_[index], environment, metrics));
   }
 }
 

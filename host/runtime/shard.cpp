@@ -16,6 +16,20 @@ std::size_t share_of(std::size_t limit, unsigned count) {
   return std::max<std::size_t>(1, (limit + count - 1) / count);
 }
 
+// The class of an agent that should be awake is not loaded: it may come later.
+constexpr std::chrono::milliseconds kUnknownClassRetry{60'000};
+
+Event event_of(const Connection& client, EventKind kind, std::string_view body,
+               std::unique_ptr<CallSink> sink = nullptr) {
+  Event event;
+  event.kind = kind;
+  event.connection = client.id;
+  event.origin = client.origin;
+  event.body = body;
+  event.sink = std::move(sink);
+  return event;
+}
+
 }  // namespace
 
 unsigned shard_index(const storage::AgentKey& key, unsigned count) {
@@ -24,13 +38,13 @@ unsigned shard_index(const storage::AgentKey& key, unsigned count) {
   return static_cast<unsigned>((key.is_sub_agent() ? hash(key.root()) : hash(key)) % count);
 }
 
-Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnvironment& environment)
+Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnvironment& environment,
+             Metrics& metrics)
     : index_(index),
       loop_(loop),
-      environment_(environment),
-      metrics_(environment.metrics),
+      metrics_(metrics),
       durable_events_(
-          environment.logger, environment.metrics,
+          environment.logger, metrics,
           [&classes = environment.classes](std::string_view agent_class, std::string_view kind) {
             const auto served = classes.find_by_name(agent_class);
             return served != nullptr && served->agent_class->listed_effect(kind).has_value();
@@ -40,43 +54,35 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
       directory_(environment.data.directory_path(), environment.data.directory_vfs()),
       files_(environment.data, directory_, loop.clock(), environment.logger),
       wakes_(directory_),
-      condemned_(directory_, environment.data, wakes_, environment.logger),
       admission_(loop, share_of(environment.limits.max_live_agents, count),
                  environment.object_places, &storage::can_open_files),
       steps_(loop, environment.limits.recovery_share),
       alarms_({loop, wakes_, steps_, metrics_, environment.random}, alarmed_agents(),
               share_of(environment.limits.max_recovering, count),
               share_of(environment.limits.max_waking, count)),
-      destructions_(
-          {loop, condemned_, alarms_, environment.closers, environment.sync,
-           environment.directory_wal, alive_},
-          [this](const storage::AgentKey& key) { return !is_cold(key); },
-          [this](const storage::AgentKey& key) {
-            if (AgentSlot* slot = find_slot(key)) slot->removal_is_over();
-          }),
-      threads_(loop, environment.closers, environment.checkpointers),
+      condemned_({directory_, environment.data, wakes_, environment.logger, loop, alarms_,
+                  environment.closers, environment.sync, environment.directory_wal, alive_,
+                  [this](const storage::AgentKey& key) { return !is_cold(key); },
+                  [this](const storage::AgentKey& key) {
+                    if (AgentSlot* slot = find_slot(key)) slot->removal_is_over();
+                  }}),
       handles_(index),
-      sub_agents_({directory_, condemned_, handles_,
-                   [this](const storage::AgentKey& key) {
-                     end_condemned(key);
-                     end_below(key);
-                   }}),
-      services_({loop, environment.logger, environment.random, environment.client_memory,
-                 environment.limits, durable_events_, metrics_, connections_, files_, condemned_,
-                 alarms_, environment.sync, environment.directory_wal, environment.pool,
-                 environment.crashed, environment_.state_frame, alive_,
-                 extensions::OutwardPorts{
-                     .http = environment.http_port ? environment.http_port(index) : nullptr,
-                     .agents = environment.agent_router ? environment.agent_router(index) : nullptr,
-                     .sub_agents = &sub_agents_},
-                 extensions::SpanSource(environment.random)}),
+      services_{environment,
+                loop,
+                durable_events_,
+                metrics_,
+                connections_,
+                files_,
+                condemned_,
+                alarms_,
+                alive_,
+                {.http = environment.http_port ? environment.http_port(index) : nullptr,
+                 .agents = environment.agent_router ? environment.agent_router(index) : nullptr,
+                 .sub_agents = this},
+                extensions::SpanSource(environment.random)},
       slot_parts_{services_,
-                  environment_.classes,
                   admission_,
                   handles_,
-                  condemned_,
-                  destructions_,
-                  threads_,
                   steps_,
                   stopping_,
                   [this](const AgentSlot& slot) { look_at_unused(slot); },
@@ -92,10 +98,6 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
 
 Shard::~Shard() {
   *alive_ = false;
-}
-
-void Shard::client_came() {
-  steps_.client_came();
 }
 
 // ---- what clients do ----------------------------------------------------------------------------
@@ -116,41 +118,25 @@ Connection* Shard::client_of(ConnectionId id) {
 }
 
 void Shard::message(ConnectionId id, std::string_view payload, FrameKind kind) {
-  Connection* client = client_of(id);
-  if (client == nullptr) return;
-  Event incoming;
-  incoming.kind = EventKind::kMessage;
-  incoming.connection = id;
-  incoming.origin = client->origin;
-  incoming.body = payload;
-  incoming.flags = static_cast<std::uint32_t>(kind);
-  client->slot->accept(std::move(incoming));
+  if (Connection* const client = client_of(id)) {
+    Event incoming = event_of(*client, EventKind::kMessage, payload);
+    incoming.flags = static_cast<std::uint32_t>(kind);
+    client->slot->accept(std::move(incoming));
+  }
 }
 
 void Shard::call(ConnectionId id, std::string_view method, std::string_view arguments,
                  std::unique_ptr<CallSink> sink) {
-  Connection* client = client_of(id);
-  if (client == nullptr) return;
-  Event incoming;
-  incoming.kind = EventKind::kCall;
-  incoming.connection = id;
-  incoming.origin = client->origin;
-  incoming.name = method;
-  incoming.body = arguments;
-  incoming.sink = std::move(sink);
-  client->slot->accept(std::move(incoming));
+  if (Connection* const client = client_of(id)) {
+    Event incoming = event_of(*client, EventKind::kCall, arguments, std::move(sink));
+    incoming.name = method;
+    client->slot->accept(std::move(incoming));
+  }
 }
 
 void Shard::write_state(ConnectionId id, std::string_view json, std::unique_ptr<CallSink> sink) {
-  Connection* client = client_of(id);
-  if (client == nullptr) return;
-  Event incoming;
-  incoming.kind = EventKind::kStateCheck;
-  incoming.connection = id;
-  incoming.origin = client->origin;
-  incoming.body = json;
-  incoming.sink = std::move(sink);
-  client->slot->accept(std::move(incoming));
+  if (Connection* const client = client_of(id))
+    client->slot->accept(event_of(*client, EventKind::kStateCheck, json, std::move(sink)));
 }
 
 void Shard::disconnected(ConnectionId id, std::uint16_t code, std::string_view reason,
@@ -163,17 +149,33 @@ void Shard::disconnected(ConnectionId id, std::uint16_t code, std::string_view r
 void Shard::ask_for_sub_agent(const storage::AgentKey& key, std::string_view segment,
                               const storage::AgentKey& child, std::unique_ptr<RequestHead> head,
                               std::unique_ptr<CallSink> sink) {
-  client_came();
-  head->held.emplace(environment_.client_memory, text_bytes(*head));
   const std::string name = child.own_name();
   Event incoming;
   incoming.kind = EventKind::kSubAgent;
   incoming.name = child.agent_class;
   incoming.body = name;
-  incoming.origin = traced_origin(head->headers);
-  incoming.request = std::move(head);
-  incoming.sink = std::move(sink);
-  slot_for(key, segment).accept(std::move(incoming));
+  accept_request(slot_for(key, segment), std::move(incoming), std::move(head), std::move(sink));
+}
+
+void Shard::request(const storage::AgentKey& key, std::string_view segment, std::string_view method,
+                    std::string_view body, std::unique_ptr<RequestHead> head,
+                    std::unique_ptr<CallSink> sink) {
+  Event incoming;
+  incoming.kind = EventKind::kRequest;
+  incoming.name = method;
+  incoming.body = body;
+  if (head->body) incoming.flags = extensions::kUnreadBody;
+  accept_request(slot_for(key, segment), std::move(incoming), std::move(head), std::move(sink));
+}
+
+void Shard::accept_request(AgentSlot& slot, Event event, std::unique_ptr<RequestHead> head,
+                           std::unique_ptr<CallSink> sink) {
+  client_came();
+  head->held.emplace(services_.client_memory, text_bytes(*head));
+  event.origin = traced_origin(head->headers);
+  event.request = std::move(head);
+  event.sink = std::move(sink);
+  slot.accept(std::move(event));
 }
 
 void Shard::call(const AgentCallIn& call, std::unique_ptr<CallSink> sink) {
@@ -181,14 +183,14 @@ void Shard::call(const AgentCallIn& call, std::unique_ptr<CallSink> sink) {
     if (call.must_exist && !exists(call.key))
       return sink->finish({}, Error{Errc::kNotFound, "there is no such agent"});
   } catch (const StorageError& failure) {  // agent boundary
-    environment_.logger.write_limited(LogLevel::kError, "directory.read_failed", {},
-                                      {{"error", std::string_view(failure.what())}});
+    services_.logger.write_limited(LogLevel::kError, "directory.read_failed", {},
+                                   {{"error", std::string_view(failure.what())}});
     return sink->finish({}, Error{Errc::kInternal, "the directory of agents cannot be read"});
   }
   if (call.is_of_client) {
     client_came();
-    metrics_.objects.called(call.key.agent_class, call.method, [&] {
-      const auto served = environment_.classes.find(call.segment);
+    metrics_.of_class(call.key.agent_class).object_called(call.method, [&] {
+      const auto served = services_.classes.find(call.segment);
       return std::string(served == nullptr ? "[]" : served->agent_class->methods());
     });
   }
@@ -223,20 +225,55 @@ bool Shard::exists(const storage::AgentKey& key) {
   return (slot != nullptr && slot->in_memory()) || directory_.contains(key);
 }
 
-void Shard::request(const storage::AgentKey& key, std::string_view segment, std::string_view method,
-                    std::string_view body, std::unique_ptr<RequestHead> head,
-                    std::unique_ptr<CallSink> sink) {
-  client_came();
-  head->held.emplace(environment_.client_memory, text_bytes(*head));
-  Event incoming;
-  incoming.kind = EventKind::kRequest;
-  incoming.name = method;
-  incoming.body = body;
-  if (head->body) incoming.flags = extensions::kUnreadBody;
-  incoming.origin = traced_origin(head->headers);
-  incoming.request = std::move(head);
-  incoming.sink = std::move(sink);
-  slot_for(key, segment).accept(std::move(incoming));
+// ---- agents whose time has come ----------------------------------------------------------------
+
+void Shard::start_alarms() {
+  if (!condemned_.empty()) condemned_.finish_later();
+  alarms_.start();
+}
+
+bool Shard::is_cold(const storage::AgentKey& key) const {
+  const AgentSlot* slot = find_slot(key);
+  return slot == nullptr || !slot->in_memory();
+}
+
+AlarmClock::Agents Shard::alarmed_agents() {
+  return {.is_cold = [this](const storage::AgentKey& key) { return is_cold(key); },
+          .look = [this](const storage::AgentKey& key) { slots_.at(key)->come_for_work(); },
+          .let_recover = [this](const storage::AgentKey& key) { slots_.at(key)->let_recover(); },
+          .wake = [this](const storage::AgentKey& key, PermitKind kind) { wake(key, kind); }};
+}
+
+void Shard::wake(const storage::AgentKey& key, PermitKind kind) {
+  const auto served = services_.classes.find_by_name(key.agent_class);
+  if (!served || !served->refusal.empty()) {
+    alarms_.look_again(key, kUnknownClassRetry);
+    durable_events_.report(extensions::DurableEvent::kAlarmClassMissing,
+                           {.agent_class = key.agent_class, .agent = key.name}, "", "");
+    return;
+  }
+  slot_for(key, served->segment).wake_for_work(kind);
+}
+
+// ---- sub-agents ---------------------------------------------------------------------------------
+
+std::vector<extensions::SubAgent> Shard::list(const storage::AgentKey& above,
+                                              const storage::AgentKey& after, std::size_t limit) {
+  std::vector<extensions::SubAgent> found;
+  for (storage::DirectoryEntry& each : directory_.list_below(above, true, after, limit)) {
+    if (!condemned_.contains(each.key)) found.push_back({std::move(each.key), each.created_at_ms});
+  }
+  return found;
+}
+
+Result<void> Shard::destroy(const storage::AgentKey& key, extensions::AgentHandle by) {
+  if (condemned_.contains(key) || !directory_.contains(key))
+    return Error{Errc::kNotFound, "there is no such sub-agent"};
+  condemned_.condemn(key);
+  if (LiveAgent* const live = find_agent(by)) live->directory_was_written();
+  end_condemned(key);
+  end_below(key);
+  return {};
 }
 
 // ---- slots --------------------------------------------------------------------------------------
@@ -294,7 +331,7 @@ void Shard::end_condemned(const storage::AgentKey& key) {
     AgentSlot* const slot = find_slot(key);
     if (slot != nullptr && slot->in_memory()) return slot->end(EvictReason::kDestroyed);
     if (slot != nullptr) slot->was_condemned();
-    destructions_.finish(key);
+    condemned_.finish(key);
   });
 }
 
@@ -303,15 +340,15 @@ void Shard::end_condemned(const storage::AgentKey& key) {
 void Shard::stop(SteadyTime deadline, std::function<void()> done) {
   stopping_ = true;
   alarms_.stop();
-  destructions_.stop();
+  condemned_.stop();
   stopped_ = std::move(done);
   std::vector<AgentSlot*> slots;
   slots.reserve(slots_.size());
   for (const auto& [key, slot] : slots_) slots.push_back(slot.get());
   for (AgentSlot* slot : slots) slot->begin_shutdown();
   stop_timer_ = LoopTimer(loop_, deadline, [this] {
-    environment_.logger.write(LogLevel::kWarn, "shard.stop_deadline",
-                              {{"shard", index_}, {"busy_agents", admission_.residents().size()}});
+    services_.logger.write(LogLevel::kWarn, "shard.stop_deadline",
+                           {{"shard", index_}, {"busy_agents", admission_.residents().size()}});
     for (AgentSlot* slot : residents()) slot->end(EvictReason::kShutdown);
   });
   one_left();

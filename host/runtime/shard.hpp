@@ -4,6 +4,7 @@
 #include "base/logger.hpp"
 #include "base/random.hpp"
 #include "durable/wake_index.hpp"
+#include "extensions/sub_agents_port.hpp"
 #include "extensions/wait.hpp"
 #include "runtime/admission.hpp"
 #include "runtime/agent_handles.hpp"
@@ -14,15 +15,12 @@
 #include "runtime/condemned_agents.hpp"
 #include "runtime/connections.hpp"
 #include "runtime/crashed_agent.hpp"
-#include "runtime/database_threads.hpp"
-#include "runtime/destructions.hpp"
 #include "runtime/durable_counts.hpp"
 #include "runtime/keyed_calls.hpp"
 #include "runtime/loop_timer.hpp"
 #include "runtime/paced_steps.hpp"
 #include "runtime/shard_metrics.hpp"
 #include "runtime/shard_services.hpp"
-#include "runtime/shard_sub_agents.hpp"
 #include "storage/directory.hpp"
 #include "storage/sync_service.hpp"
 #include "telemetry/metrics.hpp"
@@ -39,49 +37,22 @@
 #include <unordered_map>
 #include <vector>
 
-namespace hearth::storage {
-class DataDirectory;
-}
-
 namespace hearth::runtime {
 
 // Which of `count` shards an agent lives on in this process. A sub-agent lives with the topmost
 // agent above it.
 [[nodiscard]] unsigned shard_index(const storage::AgentKey& key, unsigned count);
 
-// What the shards of one runtime share. All of it outlives them.
-struct ShardEnvironment {
-  const RuntimeLimits& limits;
-  const storage::DataDirectory& data;
-  ClassRegistry& classes;
-  BlockingPool& pool;
-  BlockingPool* closers;        // close databases; null: the shard does it
-  BlockingPool* checkpointers;  // move WALs into the files; null: the shard does it
-  Logger& logger;
-  Metrics& metrics;
-  Random& random;
-  ClientMemory& client_memory;
-  CrashedAgent& crashed;
-  std::function<std::string(std::string_view state_json)> state_frame;
-  storage::SyncService& sync;                          // for classes of durability `power`
-  std::shared_ptr<storage::SyncTarget> directory_wal;  // the WAL of the directory of agents
-  storage::DirectoryCheckpointer& directory_checkpointer;
-  // How the agents of a shard reach other servers; empty: they cannot.
-  std::function<extensions::HttpPort*(unsigned shard)> http_port;
-  // How the agents of a shard reach other agents; null: they cannot.
-  std::function<extensions::AgentRouter*(unsigned shard)> agent_router;
-  ObjectPlaces& object_places;  // shared by all shards
-};
-
 // Threads    The loop's own; the constructor runs before the loop.
 // Lifetime   The loop outlives it. If any agent was ever woken, stop() and its answer come before
 //            destruction.
-class Shard {
+class Shard final : private extensions::SubAgents {
  public:
   // `index` of `count`: numbers the handles, divides the limits, and decides which agents are this
   // shard's. Throws StorageError if the directory of agents cannot be opened.
-  Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnvironment& environment);
-  ~Shard();
+  Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnvironment& environment,
+        Metrics& metrics);
+  ~Shard() override;
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 
@@ -220,10 +191,15 @@ class Shard {
   [[nodiscard]] Counts counts() const;
 
  private:
-  // ---- for the alarm clock (shard_alarms.cpp) ----
+  // ---- for the alarm clock ----
   [[nodiscard]] AlarmClock::Agents alarmed_agents();
   [[nodiscard]] bool is_cold(const storage::AgentKey& key) const;
   void wake(const storage::AgentKey& key, PermitKind kind);
+  // ---- SubAgents: a sub-agent lives on the same shard, and is recorded when it first starts ----
+  std::vector<extensions::SubAgent> list(const storage::AgentKey& above,
+                                         const storage::AgentKey& after,
+                                         std::size_t limit) override;
+  Result<void> destroy(const storage::AgentKey& key, extensions::AgentHandle by) override;
   // ---- for slots: AgentSlot::Parts ----
   void look_at_unused(const AgentSlot& slot);
   void one_left();
@@ -238,26 +214,24 @@ class Shard {
   AgentSlot& slot_for(const storage::AgentKey& key, std::string_view segment);
   // The client, if its event is to be delivered; else null.
   [[nodiscard]] Connection* client_of(ConnectionId id);
-  void client_came();  // tells the paced steps
+  void client_came() { steps_.client_came(); }
+  void accept_request(AgentSlot& slot, Event event, std::unique_ptr<RequestHead> head,
+                      std::unique_ptr<CallSink> sink);
 
   const unsigned index_;
   ShardLoop& loop_;
-  ShardEnvironment environment_;
   ShardMetrics metrics_;
   DurableCounts durable_events_;
   Connections connections_;
   storage::Directory directory_;
   AgentFiles files_;
   durable::WakeIndex wakes_;
-  CondemnedAgents condemned_;
   Admission admission_;  // its residents: slots in memory
   PacedSteps steps_;     // a single call may cause any amount of them
   AlarmClock alarms_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // tasks of the loop check it
-  Destructions destructions_;
-  DatabaseThreads threads_;
+  CondemnedAgents condemned_;
   AgentHandles handles_;
-  ShardSubAgents sub_agents_;
   KeyedCalls keyed_calls_;
   ShardServices services_;
   bool stopping_ = false;

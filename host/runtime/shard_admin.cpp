@@ -125,12 +125,12 @@ void Shard::visit(const storage::AgentKey& key, std::string_view segment, AgentV
 Result<bool> Shard::create_object(const storage::AgentKey& key) {
   if (condemned_.contains(key)) return Error{Errc::kUnavailable, "the agent is being destroyed"};
   try {
-    if (!files_.record_object(key, environment_.random)) return false;
+    if (!files_.record_object(key, services_.random)) return false;
     files_.record(key);
     return true;
   } catch (const StorageError& failure) {  // agent boundary
-    environment_.logger.write_limited(LogLevel::kError, "directory.write_failed", {},
-                                      {{"error", std::string_view(failure.what())}});
+    services_.logger.write_limited(LogLevel::kError, "directory.write_failed", {},
+                                   {{"error", std::string_view(failure.what())}});
     return Error{Errc::kInternal, "the directory of agents failed"};
   }
 }
@@ -153,15 +153,11 @@ Result<void> Shard::destroy(const storage::AgentKey& key) {
       return Error{Errc::kUnavailable, "the agent is starting or leaving; try again"};
     condemned_.condemn(key);
   } catch (const StorageError& failure) {  // agent boundary
-    environment_.logger.write_limited(LogLevel::kError, "agent.storage_failed", {key.agent_class},
-                                      {{"class", key.agent_class},
-                                       {"agent", key.name},
-                                       {"error", std::string_view(failure.what())}});
-    metrics_.of_class(key.agent_class).storage_failures.add();
+    services_.note_storage_failed(key, failure);
     return Error{Errc::kInternal, "the directory of agents failed"};
   }
   if (slot != nullptr) slot->was_condemned();
-  destructions_.finish(key);
+  condemned_.finish(key);
   end_below(key);
   return {};
 }

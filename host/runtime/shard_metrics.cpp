@@ -1,5 +1,7 @@
 #include "runtime/shard_metrics.hpp"
 
+#include "json/json.hpp"
+
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -10,6 +12,16 @@ namespace {
 // From the cost of a message in memory to the time that a patient client waits.
 constexpr std::array kSeconds = {0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03,
                                  0.1,    0.3,    1.0,   3.0,   10.0, 60.0};
+
+// A wake takes about a millisecond. With a slow on_start it takes seconds.
+constexpr std::array kWakeSeconds = {0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0};
+
+bool is_listed(std::string_view methods, std::string_view name) {
+  const auto listed = parse_json(methods);
+  return listed && listed->is_array() && std::ranges::any_of(*listed, [name](const Json& method) {
+           return text_member(method, "name") == name;
+         });
+}
 
 MetricLabels label_of(std::string_view agent_class) {
   return {{"class", std::string(agent_class)}};
@@ -92,6 +104,48 @@ void ClassMetrics::named_event(std::string_view name) {
   found->second->add();
 }
 
+ClassMetrics::Objects& ClassMetrics::objects() {
+  if (!objects_)
+    objects_.emplace(Objects{
+        metrics_.gauge("agentkernel_objects_active", "Objects that are in memory now.",
+                       label_of(class_)),
+        metrics_.counter("agentkernel_object_hibernations_total",
+                         "Objects that left memory with their data kept.", label_of(class_)),
+        metrics_.histogram("agentkernel_object_wake_duration_seconds",
+                           "From waking an object until it has started.", kWakeSeconds,
+                           label_of(class_))});
+  return *objects_;
+}
+
+void ClassMetrics::object_called(std::string_view method,
+                                 const std::function<std::string()>& methods) {
+  auto& calls = objects().calls;
+  auto found = calls.find(method);
+  if (found == calls.end()) {
+    const std::string label(is_listed(methods(), method) ? method : "other");
+    found = calls.try_emplace(label, nullptr).first;
+    if (found->second == nullptr)
+      found->second =
+          &metrics_.counter("agentkernel_object_calls_total", "Calls of objects over plain HTTP.",
+                            {{"class", class_}, {"method", label}});
+  }
+  found->second->add();
+}
+
+void ClassMetrics::object_started(std::chrono::nanoseconds took) {
+  objects().wake_seconds.observe(std::chrono::duration<double>(took).count());
+}
+
+void ClassMetrics::object_left(bool hibernated) {
+  objects().active.add(-1);
+  if (hibernated) objects().hibernations.add();
+}
+
+void ClassMetrics::set_gauges_to_zero() {
+  live_agents.set(0);
+  if (objects_) objects_->active.set(0);
+}
+
 ShardMetrics::ShardMetrics(Metrics& metrics)
     : slots(metrics.gauge("hearth_agent_slots",
                           "Agents that the server keeps a place for: live ones and those whose "
@@ -114,14 +168,13 @@ ShardMetrics::ShardMetrics(Metrics& metrics)
           "Operations that may have been executed: an operator must decide about them.")),
       woken_by_alarm(metrics.counter("hearth_alarm_wakes_total",
                                      "Agents that were awoken because their time had come.")),
-      objects(metrics),
       metrics_(metrics) {}
 
 ShardMetrics::~ShardMetrics() {
   for (Gauge* gauge : {&slots, &connections, &recovering, &waiting_for_recovery, &waiting_for_wake,
                        &pending_wakes, &unknown_operations})
     gauge->set(0);
-  for (auto& [name, figures] : classes_) figures.live_agents.set(0);
+  for (auto& [name, figures] : classes_) figures.set_gauges_to_zero();
 }
 
 ClassMetrics& ShardMetrics::of_class(std::string_view agent_class) {

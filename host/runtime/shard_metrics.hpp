@@ -2,7 +2,6 @@
 // What a shard counts about its agents and its clients, beside the steps of durable work
 // (durable_events.hpp).
 
-#include "runtime/object_metrics.hpp"
 #include "runtime/types.hpp"
 #include "telemetry/metrics.hpp"
 
@@ -11,6 +10,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -45,6 +45,22 @@ class ClassMetrics {
   // for all further names.
   void named_event(std::string_view name);
 
+  // ---- of objects, under names that existing dashboards of objects know ----
+  //  agentkernel_objects_active{class}                gauge
+  //  agentkernel_object_calls_total{class,method}     counter; a method that the class does not
+  //                                                   list is "other"
+  //  agentkernel_object_hibernations_total{class}     counter
+  //  agentkernel_object_wake_duration_seconds{class}  histogram: from the decision to wake an
+  //                                                   object until its start has ended
+  // `methods`: returns the class's list, as JSON. Called on the first call of a method.
+  void object_called(std::string_view method, const std::function<std::string()>& methods);
+  void object_came() { objects().active.add(1); }
+  void object_started(std::chrono::nanoseconds took);
+  // `hibernated`: the object has data, and may come back.
+  void object_left(bool hibernated);
+  // The shard goes.
+  void set_gauges_to_zero();
+
   static constexpr std::size_t kMaxNames = 64;
   static constexpr std::size_t kMaxNameBytes = 64;
 
@@ -53,12 +69,21 @@ class ClassMetrics {
       32;  // more than EventKind has; the rest are counted as unknown
   static constexpr std::size_t kReasons = 16;  // the same for EvictReason
 
+  struct Objects {
+    Gauge& active;
+    Counter& hibernations;
+    Histogram& wake_seconds;
+    std::map<std::string, Counter*, std::less<>> calls{};  // by method
+  };
+  Objects& objects();
+
   Metrics& metrics_;
   const std::string class_;
   Histogram& seconds_;
   std::array<std::array<Counter*, 4>, kKinds> events_{};  // null until the first event
   std::array<Counter*, kReasons> evictions_{};
   std::map<std::string, Counter*, std::less<>> named_;
+  std::optional<Objects> objects_;  // since the first object of the class
 };
 
 // Threads    The shard's; text() of the metrics reads from any.
@@ -79,7 +104,6 @@ class ShardMetrics {
   Gauge& pending_wakes;
   Gauge& unknown_operations;
   Counter& woken_by_alarm;
-  ObjectMetrics objects;
 
   // Valid as long as this object.
   ClassMetrics& of_class(std::string_view agent_class);

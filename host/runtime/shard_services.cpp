@@ -13,6 +13,16 @@ std::unique_ptr<DurabilityGate> ShardServices::make_gate(
   return std::make_unique<SyncGate>(sync, loop, database, directory_wal);
 }
 
+void ShardServices::note_storage_failed(const storage::AgentKey& key, const StorageError& failure,
+                                        const extensions::Span& span) const {
+  const std::string trace = span.text();
+  logger.write_limited(
+      LogLevel::kError, "agent.storage_failed", {key.agent_class},
+      extensions::agent_line({.agent_class = key.agent_class, .agent = key.name, .trace = trace},
+                             {{"error", std::string_view(failure.what())}}));
+  metrics.of_class(key.agent_class).storage_failures.add();
+}
+
 bool ShardServices::run_job(std::shared_ptr<const AgentClass> agent_class, std::uint64_t job,
                             JobOrigin origin, std::shared_ptr<std::atomic<bool>> abandoned,
                             std::function<void(Result<void>)> done) const {

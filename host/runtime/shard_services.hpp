@@ -1,5 +1,5 @@
 #pragma once
-// What the agents of one shard share.
+// What the shards of one runtime share, and what the agents of one shard share.
 
 #include "base/client_memory.hpp"
 #include "base/logger.hpp"
@@ -26,6 +26,8 @@ class DurableEvents;
 
 namespace hearth::storage {
 class AgentDatabase;
+class DataDirectory;
+class DirectoryCheckpointer;
 class SyncService;
 class SyncTarget;
 }  // namespace hearth::storage
@@ -34,32 +36,47 @@ namespace hearth::runtime {
 
 class AgentClass;
 class BlockingPool;
+class ClassRegistry;
 class CondemnedAgents;
 class DurabilityGate;
+class ObjectPlaces;
 struct JobOrigin;
 
-// The parts of a shard that its live agents use. It owns none of them.
-//
-// Threads   The shard's own, except files.sync_names().
-struct ShardServices {
-  ShardLoop& loop;
+// What the shards of one runtime share. All of it outlives them.
+struct ShardEnvironment {
+  const RuntimeLimits& limits;
+  const storage::DataDirectory& data;
+  ClassRegistry& classes;
+  BlockingPool& pool;
+  BlockingPool* closers;        // close databases; null: the shard does it
+  BlockingPool* checkpointers;  // move WALs into the files; null: the shard does it
   Logger& logger;
   Random& random;
   ClientMemory& client_memory;
-  const RuntimeLimits& limits;
+  CrashedAgent& crashed;
+  // The protocol's frame that tells clients the state.
+  const std::function<std::string(std::string_view state_json)>& state_frame;
+  storage::SyncService& sync;                          // for classes of durability `power`
+  std::shared_ptr<storage::SyncTarget> directory_wal;  // the WAL of the directory of agents
+  storage::DirectoryCheckpointer& directory_checkpointer;
+  // How the agents of a shard reach other servers; empty: they cannot.
+  const std::function<extensions::HttpPort*(unsigned shard)>& http_port;
+  // How the agents of a shard reach other agents; null: they cannot.
+  std::function<extensions::AgentRouter*(unsigned shard)> agent_router;
+  ObjectPlaces& object_places;  // shared by all shards
+};
+
+// The parts of a shard that its live agents use. It owns none of them.
+//
+// Threads   The shard's own.
+struct ShardServices : ShardEnvironment {
+  ShardLoop& loop;
   extensions::DurableEvents& durable_events;  // where each step of durable work is reported
   ShardMetrics& metrics;
   Connections& connections;
   AgentFiles& files;
   CondemnedAgents& condemned;
   AlarmClock& alarms;
-  // For agents of durability `power`: the sync service, and the WAL of the directory of agents.
-  storage::SyncService& sync;
-  std::shared_ptr<storage::SyncTarget> directory_wal;
-  BlockingPool& pool;
-  CrashedAgent& crashed;
-  // The protocol's frame that tells clients the state.
-  const std::function<std::string(std::string_view state_json)>& state_frame;
   std::shared_ptr<const bool> alive;  // false: the shard is gone
   extensions::OutwardPorts ports;
   extensions::SpanSource spans;  // for all events of the shard
@@ -67,6 +84,10 @@ struct ShardServices {
   // The gate that tells the outbox of an agent of durability `power` when its commits are durable.
   [[nodiscard]] std::unique_ptr<DurabilityGate> make_gate(
       const storage::AgentDatabase& database) const;
+
+  // An agent's files could not be opened or written: logs and counts it. `span`: of what was done.
+  void note_storage_failed(const storage::AgentKey& key, const StorageError& failure,
+                           const extensions::Span& span = {}) const;
 
   // Runs a job of `agent_class` on the blocking pool, then `done` on this shard. False: too many
   // jobs wait.

@@ -53,7 +53,7 @@ void Shard::class_is_back(std::string_view segment) {
 }
 
 void Shard::hurry(std::string_view segment) {
-  if (const auto served = environment_.classes.find(segment))
+  if (const auto served = services_.classes.find(segment))
     alarms_.hurry(served->agent_class->name());
 }
 

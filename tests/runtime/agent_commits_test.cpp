@@ -1,6 +1,7 @@
 #include "runtime/agent_commits.hpp"
 
 #include "fakes.hpp"
+#include "storage/connection.hpp"
 #include "storage/data_directory.hpp"
 #include "storage/directory.hpp"
 #include "storage/statement.hpp"
@@ -37,7 +38,7 @@ class AgentCommitsTest : public ::testing::TestWithParam<bool> {
   [[nodiscard]] bool has_gate() const { return GetParam(); }
   void open() {
     commits_.reset();
-    database_.emplace(files_.path(kUsualAgent), kUsualAgent);
+    database_.emplace(data_.agent_path(kUsualAgent), kUsualAgent);
     commits_.emplace(AgentCommits::Parts{files_, alarms_, logger_, kUsualAgent, *database_},
                      files_.kept(kUsualAgent),
                      has_gate() ? std::make_unique<CountingGate>(heard_) : nullptr);
@@ -46,9 +47,19 @@ class AgentCommitsTest : public ::testing::TestWithParam<bool> {
     database_->begin_write();
     storage::Statement(database_->connection(), "CREATE TABLE IF NOT EXISTS t(a)").execute();
   }
-  [[nodiscard]] std::optional<std::int64_t> stored_wake() {
+  [[nodiscard]] Wake stored() {
     const auto rows = directory_.wakes();
-    return rows.empty() ? std::nullopt : rows.front().at_ms;
+    return rows.empty() ? Wake{} : Wake{rows.front().working, rows.front().at_ms};
+  }
+  // Rows were written with this wake, and are as durable as the class asks.
+  void commit(const Wake& wake) {
+    write();
+    commits_->commit(wake);
+    commits_->all_durable(&wake);
+  }
+  void let_the_index_fail() {
+    storage::Connection(data_.directory_path(), {})
+        .execute("CREATE TRIGGER no BEFORE INSERT ON wakes BEGIN SELECT RAISE(ABORT, 'no'); END");
   }
   [[nodiscard]] bool dirty(const Wake& wake = {}) const {
     return commits_->dirty([&] { return wake; });
@@ -89,14 +100,53 @@ TEST_P(AgentCommitsTest, P1_TheFirstCommitWithRowsListsTheAgent) {
 TEST_P(AgentCommitsTest, P2_ANearerWakeComesBeforeTheCommitAndALaterOneAfterIt) {
   write();
   commits_->commit({false, 1'000});
-  EXPECT_EQ(stored_wake(), 1'000);
+  EXPECT_EQ(stored(), (Wake{false, 1'000}));
   write();
-  commits_->commit({false, 5'000});
-  EXPECT_EQ(stored_wake(), has_gate() ? 1'000 : 5'000) << "with a gate it waits for the device";
+  commits_->commit({true, 5'000});
+  EXPECT_EQ(stored(), (Wake{true, 1'000})) << "without the commit the earlier row is due";
   const Wake later{false, 5'000};
+  write();
+  commits_->commit(later);
+  EXPECT_EQ(stored(), has_gate() ? (Wake{true, 1'000}) : later) << "it waits for the device";
   commits_->all_durable(&later);
-  EXPECT_EQ(stored_wake(), 5'000);
+  EXPECT_EQ(stored(), later);
   EXPECT_EQ(files_.kept(kUsualAgent), storage::Kept::kOnDevice);
+  commit({});
+  EXPECT_TRUE(directory_.wakes().empty());
+}
+
+TEST_P(AgentCommitsTest, P2_WithoutANearerWakeInTheIndexNothingIsCommitted) {
+  commits_->keep({false, 2'000});
+  let_the_index_fail();
+  write();
+  EXPECT_THROW(commits_->commit({false, 1'000}), StorageError);
+  EXPECT_TRUE(database_->dirty());
+  EXPECT_EQ(stored(), (Wake{false, 2'000}));
+  commits_->commit({false, 2'000});  // the index has it
+  EXPECT_NO_THROW(commits_->keep({false, 2'000}));
+  EXPECT_TRUE(logger_.events().empty());
+  commit({false, 3'000});
+  EXPECT_TRUE(logger_.contains("warn agent.wake_not_cleared class=Counter agent=a"));
+  EXPECT_EQ(stored(), (Wake{false, 2'000}));
+}
+
+TEST_P(AgentCommitsTest, AtTheEndTheIndexHasTheMomentOfTheRows) {
+  commits_->keep({true, 1'000});
+  commits_->at_end({false, 2'000});
+  EXPECT_EQ(alarms_.known(kUsualAgent), (Wake{true, 2'000})) << "what it worked on goes on";
+  EXPECT_EQ(stored(), (Wake{true, 1'000})) << "on disk a nearer one may stay while it works";
+  commits_->at_end({true, std::nullopt});
+  EXPECT_EQ(alarms_.known(kUsualAgent), (Wake{true, 2'000})) << "something is due";
+  commits_->keep({false, 1'000});
+  commits_->at_end({});
+  EXPECT_TRUE(directory_.wakes().empty());
+}
+
+TEST_P(AgentCommitsTest, BeginsWithWhatTheIndexHas) {
+  wakes_.set(kUsualAgent, {false, 1'000});
+  open();
+  EXPECT_FALSE(dirty({false, 1'000}));
+  EXPECT_EQ(dirty({false, 999}), has_gate());
 }
 
 TEST_P(AgentCommitsTest, P2_WithAGateANearerWakeAloneWaitsForACommit) {

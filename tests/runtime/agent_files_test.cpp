@@ -38,10 +38,6 @@ TEST_F(AgentFilesTest, AnAgentIsUnknownUntilSomethingOfItIsKept) {
   EXPECT_TRUE(logger_.events().empty());
 }
 
-TEST_F(AgentFilesTest, ItsFileLiesInTheDataDirectory) {
-  EXPECT_EQ(files_.path(kAgent), data_.agent_path(kAgent));
-}
-
 // Clients make objects as often as they like.
 TEST_F(AgentFilesTest, NewObjectsHaveABoundedNumberOfAuditEntries) {
   hearth::testing::SeededRandom random;

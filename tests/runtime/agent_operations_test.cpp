@@ -206,20 +206,20 @@ TEST_F(AgentOperationsTest, ADrainEndsWhenItsClientHasTakenAllOrHasLeft) {
 
 TEST_F(AgentOperationsTest, ADrainOfAClientWaitsBehindItsFramesAndEndsWithIt) {
   dirty_ = true;
-  (void)operations_.drain_client(kSubmitted, client_);
+  (void)operations_.drain(kSubmitted, nullptr, client_);
   EXPECT_FALSE(port_->drained) << "the frames have not left";
   commit();
   EXPECT_EQ(told(), Told{});
   port_->drained();
   EXPECT_EQ(told_, Told{}) << "not inside the port's call";
   EXPECT_EQ(told(), Told{"end 7 of 9: "});
-  (void)operations_.drain_client(kSubmitted, client_);
+  (void)operations_.drain(kSubmitted, nullptr, client_);
   port_->open = false;
   port_->drained();
   EXPECT_EQ(told(), Told{"end 7 of 9: the client has left"});
   port_->drained = nullptr;
   for (const ConnectionId closed : {client_, client_ + 1}) {
-    (void)operations_.drain_client(kSubmitted, closed);
+    (void)operations_.drain(kSubmitted, nullptr, closed);
     EXPECT_EQ(told(), Told{"end 7 of 9: the client has left"});
   }
   EXPECT_FALSE(port_->drained);

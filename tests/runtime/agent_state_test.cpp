@@ -83,17 +83,17 @@ TEST(CandidacyTest, CountsFromItsBeginningToItsEndOnce) {
   const auto trial = std::make_shared<VersionTrial>(1U, 1U, false);
   const auto other = std::make_shared<VersionTrial>(1U, 1U, false);
   {
-    Candidacy first(trial);
+    Candidacy first = candidacy_in(trial);
     EXPECT_EQ(trial->candidates, 1U);
     Candidacy moved = std::move(first);
     EXPECT_EQ(trial->candidates, 1U);
-    moved = Candidacy(other);
+    moved = candidacy_in(other);
     EXPECT_EQ(trial->candidates, 0U);
     EXPECT_EQ(other->candidates, 1U);
     moved = {};
     EXPECT_FALSE(moved);
     EXPECT_EQ(other->candidates, 0U);
-    moved = Candidacy(trial);
+    moved = candidacy_in(trial);
   }
   EXPECT_EQ(trial->candidates, 0U);
 }

@@ -6,6 +6,9 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace hearth::runtime {
 namespace {
@@ -16,21 +19,29 @@ class CallsInProgressTest : public ::testing::Test {
  protected:
   // A call whose caller waits.
   std::pair<CallId, CallInProgress&> begin_call() {
-    auto [id, call] = calls_.begin(EventKind::kCall, {});
+    auto [id, call] = calls_->begin(EventKind::kCall, {});
     call.sink = std::make_shared<testing::FakeSink>(std::make_shared<testing::Answer>());
     return {id, call};
   }
-  static AgentEvent event_of(EventKind kind, std::string_view name = "") {
+  CallId begin_kept(std::string_view name, std::string_view body = "",
+                    EventKind kind = EventKind::kCall) {
+    auto [id, call] = calls_->begin(kind, {});
+    call.sink = std::make_shared<testing::FakeSink>(std::make_shared<testing::Answer>());
+    calls_->keep_if_interruptible(call, event_of(kind, name, body), true);
+    return id;
+  }
+  static AgentEvent event_of(EventKind kind, std::string_view name, std::string_view body = "") {
     AgentEvent event;
     event.kind = kind;
     event.name = name;
+    event.body = body;
     event.deadline_ms = 1'000;
     return event;
   }
 
   testing::ManualLoop loop_;
   ClientMemory memory_{std::size_t{64} << 10};
-  CallsInProgress calls_{loop_, memory_, 10, 1'000};
+  std::optional<CallsInProgress> calls_{std::in_place, loop_, memory_, 10, 1'000};
 };
 
 struct CountRow {
@@ -49,27 +60,27 @@ TEST_F(CallsInProgressTest, P1_ItCountsWhatIsInProgress) {
                               CountRow{"a message", EventKind::kMessage, false, false, 1, false},
                               CountRow{"an item", EventKind::kQueueItem, true, false, 0, false}}) {
     SCOPED_TRACE(row.name);
-    auto [id, call] = calls_.begin(row.kind, {});
-    if (row.alone) calls_.run_alone(call);
-    if (row.is_work) calls_.begin_work(call, {});
-    EXPECT_EQ(calls_.size(), 1U);
-    EXPECT_EQ(calls_.client_events(), row.client_events);
-    EXPECT_EQ(calls_.runs_method(), row.runs_method);
-    EXPECT_EQ(calls_.runs_alone(), row.alone);
-    calls_.end(id, call);
-    EXPECT_TRUE(calls_.empty());
-    EXPECT_EQ(calls_.client_events(), 0U);
-    EXPECT_FALSE(calls_.runs_method());
-    EXPECT_FALSE(calls_.runs_alone());
-    EXPECT_EQ(calls_.find(id), nullptr);
+    auto [id, call] = calls_->begin(row.kind, {});
+    if (row.alone) calls_->run_alone(call);
+    if (row.is_work) calls_->begin_work(call, {});
+    EXPECT_EQ(calls_->size(), 1U);
+    EXPECT_EQ(calls_->client_events(), row.client_events);
+    EXPECT_EQ(calls_->runs_method(), row.runs_method);
+    EXPECT_EQ(calls_->runs_alone(), row.alone);
+    calls_->end(id, call);
+    EXPECT_TRUE(calls_->empty());
+    EXPECT_EQ(calls_->client_events(), 0U);
+    EXPECT_FALSE(calls_->runs_method());
+    EXPECT_FALSE(calls_->runs_alone());
+    EXPECT_EQ(calls_->find(id), nullptr);
   }
 }
 
 TEST_F(CallsInProgressTest, P2_TheDeadlineOfACallThatHasEndedDoesNotRun) {
   int timed_out = 0;
   auto [id, call] = begin_call();
-  calls_.arm_deadline(call, milliseconds(10), [&] { ++timed_out; });
-  calls_.end(id, call);
+  calls_->arm_deadline(call, milliseconds(10), [&] { ++timed_out; });
+  calls_->end(id, call);
   loop_.advance(milliseconds(20));
   EXPECT_EQ(timed_out, 0);
 }
@@ -77,17 +88,17 @@ TEST_F(CallsInProgressTest, P2_TheDeadlineOfACallThatHasEndedDoesNotRun) {
 TEST_F(CallsInProgressTest, P2_ALaterDeadlineTakesThePlaceOfTheEarlier) {
   int timed_out = 0;
   auto [id, call] = begin_call();
-  calls_.arm_deadline(call, milliseconds(10), [&] { timed_out += 10; });
-  calls_.arm_deadline(call, milliseconds(50), [&] { ++timed_out; });
+  calls_->arm_deadline(call, milliseconds(10), [&] { timed_out += 10; });
+  calls_->arm_deadline(call, milliseconds(50), [&] { ++timed_out; });
   loop_.advance(milliseconds(20));
   EXPECT_EQ(timed_out, 0);
   loop_.advance(milliseconds(30));
   EXPECT_EQ(timed_out, 1);
-  calls_.arm_deadline(call, milliseconds(10), [&] { ++timed_out; });
-  calls_.arm_deadline(call, milliseconds(0), [&] { ++timed_out; });
+  calls_->arm_deadline(call, milliseconds(10), [&] { ++timed_out; });
+  calls_->arm_deadline(call, milliseconds(0), [&] { ++timed_out; });
   loop_.advance(milliseconds(20));
   EXPECT_EQ(timed_out, 1) << "0 takes the deadline away";
-  calls_.end(id, call);
+  calls_->end(id, call);
 }
 
 struct AgainRow {
@@ -108,14 +119,14 @@ TEST_F(CallsInProgressTest, P3_WhatIsCutOffAndHarmlessComesAgain) {
         AgainRow{"a message", EventKind::kMessage, true, false, 0, false},
         AgainRow{"too often", EventKind::kCall, true, false, Interruptions::kMost, false}}) {
     SCOPED_TRACE(row.name);
-    auto [id, call] = calls_.begin(row.kind, {});
+    auto [id, call] = calls_->begin(row.kind, {});
     call.sink = std::make_shared<testing::FakeSink>(std::make_shared<testing::Answer>());
     call.part_sent = row.part_sent;
     call.interruptions.count = row.interruptions;
-    calls_.keep_if_interruptible(call, event_of(row.kind, "m"), row.is_idempotent);
-    EXPECT_EQ(calls_.interrupt(call), row.again);
-    calls_.end(id, call);
-    const auto again = calls_.take_interrupted();
+    calls_->keep_if_interruptible(call, event_of(row.kind, "m"), row.is_idempotent);
+    EXPECT_EQ(calls_->interrupt(call), row.again);
+    calls_->end(id, call);
+    const auto again = calls_->take_interrupted();
     ASSERT_EQ(again.size(), row.again ? 1U : 0U);
     if (!row.again) continue;
     EXPECT_EQ(again[0].interruptions.count, 1U);
@@ -124,11 +135,57 @@ TEST_F(CallsInProgressTest, P3_WhatIsCutOffAndHarmlessComesAgain) {
   }
 }
 
-TEST_F(CallsInProgressTest, P3_WhatHasEndedDoesNotComeAgain) {
-  auto [id, call] = begin_call();
-  calls_.keep_if_interruptible(call, event_of(EventKind::kCall, "m"), true);
-  calls_.end(id, call);
-  EXPECT_TRUE(calls_.take_interrupted().empty());
+TEST_F(CallsInProgressTest, P3_WhatWasCutOffComesInTheOrderInWhichItBeganAndNothingElse) {
+  const auto first = begin_kept("first");
+  const auto over = begin_kept("over");
+  (void)begin_kept("answered otherwise");
+  const auto last = begin_kept("last");
+  const auto sink = calls_->find(last)->sink;
+  calls_->end(over, *calls_->find(over));
+  EXPECT_TRUE(calls_->interrupt(*calls_->find(last)));
+  EXPECT_TRUE(calls_->interrupt(*calls_->find(first)));
+  const auto again = calls_->take_interrupted();
+  ASSERT_EQ(again.size(), 2U);
+  EXPECT_EQ(again[0].name + " " + again[1].name, "first last");
+  EXPECT_EQ(again[1].sink, sink) << "the answer goes to who waits for it";
+  EXPECT_TRUE(calls_->take_interrupted().empty());
+}
+
+// A call is begun for each text; `kept` says of which one there is a copy.
+struct BoundRow {
+  const char* name;
+  std::size_t max_calls;
+  std::size_t max_bytes;
+  std::vector<std::size_t> bodies;
+  std::vector<bool> kept;
+  std::size_t others = 0;  // bytes of the account that others hold
+};
+
+TEST_F(CallsInProgressTest, P4_TheCopiesAreBoundedAndOnTheAccount) {
+  constexpr std::size_t kLarge = ClientMemory::kFree;
+  for (const BoundRow& row :
+       {BoundRow{"calls", 2, 1'000, {0, 0, 0}, {true, true, false}},
+        BoundRow{"bytes", 10, 20, {19, 0}, {true, false}},
+        BoundRow{"one too large", 10, 20, {20, 19}, {false, true}},
+        BoundRow{"overdrawn", 10, 100'000, {kLarge, 1}, {false, true}, std::size_t{65} << 10}}) {
+    SCOPED_TRACE(row.name);
+    const HeldBytes others(memory_, row.others);
+    calls_.emplace(loop_, memory_, row.max_calls, row.max_bytes);
+    std::vector<bool> kept;
+    std::size_t bytes = row.others;
+    for (const std::size_t body : row.bodies) {
+      CallInProgress& call = *calls_->find(begin_kept("m", std::string(body, ' ')));
+      kept.push_back(call.copy != nullptr);
+      if (kept.back()) bytes += 1 + body;
+      EXPECT_EQ(memory_.used(), bytes);
+    }
+    EXPECT_EQ(kept, row.kept);
+    const CallId connect = begin_kept("", "", EventKind::kConnect);
+    EXPECT_NE(calls_->find(connect)->copy, nullptr) << "it takes no place of calls";
+    calls_->for_each([this](CallId id, CallInProgress& call) { calls_->end(id, call); });
+    EXPECT_EQ(memory_.used(), row.others);
+    EXPECT_NE(calls_->find(begin_kept("n", ""))->copy, nullptr) << "their places are free";
+  }
 }
 
 }  // namespace

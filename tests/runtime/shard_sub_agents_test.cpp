@@ -1,8 +1,7 @@
 // Agents below agents: their shard, their list, and their end together with the agent above.
-#include "runtime/shard_sub_agents.hpp"
-
 #include "extensions/subagents.hpp"
 #include "runtime/fakes.hpp"
+#include "runtime/shard.hpp"
 #include "storage/directory.hpp"
 #include "support/fake_sync_calls.hpp"
 
