@@ -168,7 +168,10 @@ Task<void> Turn::run_call(std::string call, const Tool& tool, Json input) {
     throw;
   } catch (const std::exception& error) {
     agent().log.warn("chat: the tool ", tool.spec.name, " failed: ", error.what());
-    chunk = call_error(call, is_for_clients(error) ? error.what() : "The tool failed.");
+    // The model may do something about a request that failed; its error names no address.
+    const bool is_shown =
+        is_for_clients(error) || dynamic_cast<const FetchError*>(&error) != nullptr;
+    chunk = call_error(call, is_shown ? error.what() : "The tool failed.");
   }
   std::vector<Json> chunks;
   chunks.push_back(std::move(chunk));
