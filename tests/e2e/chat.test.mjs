@@ -474,8 +474,11 @@ describe("useAgentChat", () => {
     await tab.rests();
     await server.kill();
     await server.start();
+    const from = tab.frames.length;
     await tab.page.reload();
+    await tab.greeted(from);
     await tab.shows(`user: ${name}`, 'assistant: [refund approval-requested {"order":7}]');
+    await tab.rests();
     assert.equal(tools.asked.length, before);
     await tab.answerApproval(true);
     await tab.shows(`user: ${name}`, /assistant: \[refund output-available .*7.*\] Done\./);
