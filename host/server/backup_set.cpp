@@ -77,7 +77,7 @@ Result<fs::path> find_backup(const fs::path& given) {
 }
 
 Result<BackupManifest> read_manifest(const fs::path& backup) {
-  const Error damaged{Errc::kInvalidArgument, (backup / kManifestFile).native() + " is damaged"};
+  Error damaged{Errc::kInvalidArgument, (backup / kManifestFile).native() + " is damaged"};
   std::ifstream in(backup / kManifestFile);
   std::string head;
   std::int64_t version = 0;
