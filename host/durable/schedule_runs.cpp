@@ -277,10 +277,11 @@ ScheduleEnd Schedules::ended(std::uint64_t number, TryOutcome outcome, std::stri
   const auto found = std::ranges::find_if(
       line_.claimed(), [number](const auto& each) { return each.second.run == number; });
   if (found == line_.claimed().end()) return ScheduleEnd{{}, {}, ScheduleEnd::Next::kCancelled};
-  const ScheduleRow claimed = *line_.take(found->first);
-  std::optional<ScheduleRow> row = table_.row(claimed.id);
-  if (!row) return ScheduleEnd{claimed.id, {}, ScheduleEnd::Next::kCancelled};
-  const std::int64_t began = now_ms() - (steady_ms() - claimed.began_ms);
+  const std::optional<ScheduleRow> claimed = line_.take(found->first);
+  if (!claimed) return ScheduleEnd{{}, {}, ScheduleEnd::Next::kCancelled};
+  std::optional<ScheduleRow> row = table_.row(claimed->id);
+  if (!row) return ScheduleEnd{claimed->id, {}, ScheduleEnd::Next::kCancelled};
+  const std::int64_t began = now_ms() - (steady_ms() - claimed->began_ms);
   row->running = 0;
   row->interruptions = 0;
   if (outcome == TryOutcome::kDone) row->fatal_attempts = 0;

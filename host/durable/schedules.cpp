@@ -162,9 +162,10 @@ Result<Schedules::Created> Schedules::create(const ScheduleRequest& request) {
   ScheduleRow& row = *checked;
   std::optional<ScheduleRow> dead;
   if (is_idempotent(request)) {
-    if (const auto found = table_.find_alike(*row.key, false))
+    const std::string likeness = row.key.value_or("");
+    if (const auto found = table_.find_alike(likeness, false))
       return Created{record_of(*found), found->id, false};
-    dead = table_.find_alike(*row.key, true);
+    dead = table_.find_alike(likeness, true);
   }
   if (size() - (dead ? 1 : 0) >= settings_.max_schedules) {
     return Error{Errc::kLimitExceeded,
