@@ -33,7 +33,7 @@ class CommandOptions {
 
   // Calls `done` once the command line is read and this command was given.
   void chosen(std::function<void()> done);
-  // A part of the command's name, such as `list`, of which one must be given.
+  // A subcommand, such as `list`. The command line must name one of them.
   [[nodiscard]] CommandOptions part(const char* name, const char* purpose,
                                     const char* notes = nullptr);
 

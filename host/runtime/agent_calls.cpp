@@ -56,7 +56,7 @@ AgentCalls::AgentCalls(const Parts& parts)
                       parts.services.limits.max_waiting, parts.services.limits.max_waiting_bytes),
       parts_(parts) {}
 
-// ---- what comes in ------------------------------------------------------------------------------
+// ---- events of the slot -------------------------------------------------------------------------
 
 extensions::CallOrder AgentCalls::call_order() const {
   return {.serial = parts_.agent.settings().serial_calls,

@@ -64,7 +64,7 @@ class AgentCalls final : public CallsInProgress, public extensions::AgentCalls {
   };
   explicit AgentCalls(const Parts& parts);
 
-  // ---- what comes in ----
+  // ---- events of the slot ----
   using CallsInProgress::begin;
   // An event from outside begins at `now`, under `span`: takes its freight, and completes its
   // content.

@@ -147,11 +147,11 @@ TEST_F(CallsInProgressTest, P3_WhatWasCutOffComesInTheOrderInWhichItBeganAndNoth
   const auto again = calls_->take_interrupted();
   ASSERT_EQ(again.size(), 2U);
   EXPECT_EQ(again[0].name + " " + again[1].name, "first last");
-  EXPECT_EQ(again[1].sink, sink) << "the answer goes to who waits for it";
+  EXPECT_EQ(again[1].sink, sink) << "the sink of the waiting caller gets the answer";
   EXPECT_TRUE(calls_->take_interrupted().empty());
 }
 
-// A call is begun for each text; `kept` says of which one there is a copy.
+// The test begins a call for each text; `kept` says which calls leave a copy.
 struct BoundRow {
   const char* name;
   std::size_t max_calls;
