@@ -297,6 +297,24 @@ TEST_F(AssistantTest, AClientRunsItsTools) {
   EXPECT_EQ(last_text(), "Done.");
 }
 
+TEST_F(AssistantTest, AnInterruptedAnswerGoesOnUnlessItsClassSaysNo) {
+  const auto answer = [this](const char* name, const Json& recovery) {
+    auto agent = host_.create<Assistant>(name, {{"model", "qwen3"}, {"recovery", recovery}});
+    ChatClient client(agent);
+    client.say("r1", "Hi");
+    host_.advance(milliseconds(5));
+    agent.kill();
+    host_.advance(seconds(60));
+    return hearth::chat::text_of(hearth::chat::transcript_of(agent).back());
+  };
+  then().text("Hel").text("lo.");
+  then().text("p is near.");
+  EXPECT_EQ(answer("b", {{"max_attempts", 3}}), "Help is near.");
+  then().text("Hel").text("lo.");
+  EXPECT_EQ(answer("c", false), "Hel");
+  EXPECT_EQ(asked_.size(), 3);
+}
+
 TEST_F(AssistantTest, AMistakeInTheOptionsKeepsItFromStarting) {
   const auto why = [this](const Json& options) -> std::string {
     try {

@@ -206,7 +206,7 @@ std::vector<EndRow> end_rows() {
       {"on_chat_recovery wants nothing of it", {{"proceed", false}, {"persist", false}}, {kill}},
       {"on_chat_recovery throws", {{"hook", "recovery:throw"}}, {kill}},
       {"given up", {{"recovery", {{"max_attempts", 1}}}}, {kill}},
-      {"without recovery", {{"recover", false}}, {kill}},
+      {"without recovery", {{"recovery", false}}, {kill}},
       {"stopped, and killed at once", none, {{seconds(15), "mark as stopping"}, {{}, "kill"}}},
       {"stopped before it goes on", slow, {kill, {seconds(5), "stop"}}},
       {"stopped before a cut answer goes on", none, {{milliseconds(20'500), "stop"}}, true},

@@ -38,6 +38,8 @@ TEST(ChatOptionsTest, AMistakeIsNamed) {
       {{{"client_history", "all"}}, "options.client_history: expected append or edit"},
       {{{"max_steps", 0}}, "options.max_steps: expected at least 1"},
       {{{"recovery", {{"max_attempts", 0}}}}, "options.recovery.max_attempts: expected at least 1"},
+      {{{"recovery", false}}, ""},
+      {{{"recovery", 1}}, "options.recovery: expected object"},
       {{{"background", true}},
        "options.background: only the provider openai-responses can go on with a cut answer"},
       {{{"max_steps", "ten"}}, "options.max_steps: expected integer"},
@@ -48,6 +50,15 @@ TEST(ChatOptionsTest, AMistakeIsNamed) {
        "options.budget.day.token: unknown; known are calls, tokens, cost"},
   };
   for (const auto& [json, expected] : rows) EXPECT_EQ(fault_of(json), expected) << to_text(json);
+}
+
+TEST(ChatOptionsTest, RecoveryIsASwitchOrHasItsOptions) {
+  const auto recovers = [](const Json& value) {
+    return read_chat_options<ChatOptions>({{"recovery", value}}).recover;
+  };
+  EXPECT_FALSE(recovers(false));
+  EXPECT_TRUE(recovers(true));
+  EXPECT_TRUE(recovers({{"max_attempts", 3}}));
 }
 
 }  // namespace

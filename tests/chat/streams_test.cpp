@@ -123,7 +123,7 @@ TEST_P(StreamsTest, C20_ATabThatWaitsForATurnThatNeverStreamsIsFreed) {
   EXPECT_TRUE(late.frames("cf_agent_stream_resuming").empty());
 }
 
-TEST_P(StreamsTest, AFailureIsShownToTheNextTabAndGoneAfterTheNextMessage) {
+TEST_P(StreamsTest, C21_AFailureIsShownToTheNextTabUntilTheNextMessageOrAClear) {
   auto agent = make();
   Scripted cut_by_error = says({"half"});
   model.then(cut(cut_by_error));
@@ -154,6 +154,19 @@ TEST_P(StreamsTest, AFailureIsShownToTheNextTabAndGoneAfterTheNextMessage) {
   next.read();
   ASSERT_FALSE(next.frames("cf_agent_stream_resume_none").empty());
   EXPECT_EQ(next.frames("cf_agent_stream_resume_none").back().at("reason"), "idle");
+  model.then(refused);
+  late.say("r3", "once more");
+  wait(seconds(100));
+  late.read();
+  EXPECT_EQ(late.done("r3").at("error"), true);
+  late.send({{"type", "cf_agent_chat_clear"}});
+  wait(seconds(1));
+  ChatClient last(agent);
+  last.resume();
+  wait(seconds(1));
+  last.read();
+  ASSERT_FALSE(last.frames("cf_agent_stream_resume_none").empty());
+  EXPECT_EQ(last.frames("cf_agent_stream_resume_none").back().at("reason"), "idle");
 }
 
 TEST_P(StreamsTest, ATabThatIsBackAfterTheEndGetsTheTranscript) {

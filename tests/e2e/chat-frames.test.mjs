@@ -291,16 +291,16 @@ describe("frames of chats", () => {
     assert.ok(parts.at(-1).toolCallId.length <= 256);
   });
 
-  test("of two thousand messages a hundred wait, and the others are refused", limits, async (t) => {
+  test("of ten thousand messages a hundred wait, and the others are refused", limits, async (t) => {
     const name = freshName("many");
     const client = await Chat.join(t, server, name);
     client.say("r", script(name, [{ hold: name }, { words: 1 }]));
     await model.until(({ event, body }) => event === "request" && JSON.stringify(body).includes(name));
-    const isOver = new Promise((resolve) => client.socket.on("message", (data) => data.includes('"r1999"') && resolve()));
-    for (let i = 0; i < 2_000; ++i) client.say(`r${i}`, "more");
+    const isOver = new Promise((resolve) => client.socket.on("message", (data) => data.includes('"r9999"') && resolve()));
+    for (let i = 0; i < 10_000; ++i) client.say(`r${i}`, "more");
     await isOver;
     const ends = client.frames.entries.filter(({ type, done }) => type === "cf_agent_use_chat_response" && done);
-    assert.equal(ends.length, 1_900);
+    assert.equal(ends.length, 9_900);
     for (const { id, error, body } of ends) assert.deepEqual([error, body], [true, "Too many messages wait for an answer."], id);
     assert.equal((await stored(server, name)).length, 101);
     const from = client.frames.length;

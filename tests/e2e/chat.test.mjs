@@ -10,7 +10,7 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 
 import { Recording, freshName, openSocket } from "./clients.mjs";
-import { KEY, Model, providers, script, startAssistant } from "./model.mjs";
+import { KEY, Model, picture, providers, script, startAssistant } from "./model.mjs";
 import { launchBrowser, originOf, previousAi, servePage } from "./pages.mjs";
 
 const limits = { timeout: 40_000 };
@@ -116,8 +116,11 @@ class Tab {
     await this.is(rested);
   }
 
-  send(text, options) {
-    return this.page.evaluate(([said, more]) => void window.chat.sendMessage({ text: said }, more), [text, options]);
+  send(text, options, files) {
+    return this.page.evaluate((given) => {
+      const [text, options, files] = given;
+      window.chat.sendMessage({ text, files }, options);
+    }, [text, options, files]);
   }
 
   act(method, ...values) {
@@ -182,11 +185,11 @@ async function installAgain(server) {
 }
 
 // A tab that shows the first half of an answer; the model waits for release().
-async function inTheMiddle(t, server, hint, pieces = half) {
+async function inTheMiddle(t, server, hint, { pieces = half, files } = {}) {
   const name = freshName(hint);
   const tab = await Tab.open(t, server, name);
   const from = (await model.journal()).length;
-  await tab.send(script(name, pieces(name)));
+  await tab.send(script(name, pieces(name)), undefined, files);
   await tab.shows(`user: ${name}`, `assistant: ${words(4)}`);
   return { name, tab, from, release: () => model.release(name) };
 }
@@ -288,9 +291,9 @@ for (const provider of providers) {
       assert.equal((await model.requests(from)).length, 2, "the model refuses a call without a result");
     });
 
-    test("a killed server goes on with the answer", limits, async (t) => {
-      const interrupted = await inTheMiddle(t, server, "killed");
-      const { tab, release } = interrupted;
+    test("a killed server goes on with the answer, to a message with a picture", limits, async (t) => {
+      const interrupted = await inTheMiddle(t, server, "killed", { files: [picture] });
+      const { name, from: asked, tab, release } = interrupted;
       const from = tab.frames.length;
       await server.kill();
       await server.start();
@@ -302,6 +305,13 @@ for (const provider of providers) {
       const ends = tab.responses().filter(({ done }) => done);
       assert.deepEqual(ends.map(({ id, outcome }) => [id, outcome]), [[request.id, "completed"]]);
       assert.deepEqual((await tab.turns()).map(({ outcome }) => outcome), ["completed"]);
+      for (const { method, body } of await model.requests(asked)) {
+        if (method !== "POST") continue;
+        const sent = (body.input ?? body.messages).flatMap(({ content }) => (Array.isArray(content) ? content : []));
+        assert.deepEqual(sent.filter(({ type }) => type === provider.picture.type), [provider.picture]);
+      }
+      const [{ parts }] = await stored(server, name);
+      assert.deepEqual(parts.filter(({ type }) => type === "file"), [picture]);
     });
 
     test("a tab that is back after a kill and the end shows the whole answer", limits, async (t) => {
@@ -340,7 +350,9 @@ for (const provider of providers) {
     });
 
     test("a cut answer goes on", limits, async (t) => {
-      const interrupted = await inTheMiddle(t, server, "cut", (hold) => [{ words: 4 }, { hold }, { cut: true }, { words: 4 }]);
+      const interrupted = await inTheMiddle(t, server, "cut", {
+        pieces: (hold) => [{ words: 4 }, { hold }, { cut: true }, { words: 4 }],
+      });
       await interrupted.release();
       await assertRecovered(provider, server, interrupted);
       assertOneStream(interrupted.tab.responses());

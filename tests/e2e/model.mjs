@@ -63,10 +63,31 @@ export class Model {
 }
 
 // The dialects, with how a server speaks them that is configured so.
+// A picture of a user, and the form in which each provider gets it.
+const data = "iVBORw0KGgo=";
+export const picture = { type: "file", mediaType: "image/png", url: `data:image/png;base64,${data}` };
 export const providers = [
-  { name: "OpenAI Responses", path: "/v1/responses", resumable: true, options: { provider: "openai-responses", background: true } },
-  { name: "chat/completions", path: "/v1/chat/completions", resumable: false, options: { provider: "chat-completions" } },
-  { name: "Anthropic Messages", path: "/v1/messages", resumable: false, options: { provider: "anthropic" } },
+  {
+    name: "OpenAI Responses",
+    path: "/v1/responses",
+    resumable: true,
+    options: { provider: "openai-responses", background: true },
+    picture: { type: "input_image", image_url: picture.url },
+  },
+  {
+    name: "chat/completions",
+    path: "/v1/chat/completions",
+    resumable: false,
+    options: { provider: "chat-completions" },
+    picture: { type: "image_url", image_url: { url: picture.url } },
+  },
+  {
+    name: "Anthropic Messages",
+    path: "/v1/messages",
+    resumable: false,
+    options: { provider: "anthropic" },
+    picture: { type: "image", source: { type: "base64", media_type: "image/png", data } },
+  },
 ];
 
 // The classes of a server: `assistant`, and `guide` (tests/agents/guide_agent.cpp), whose frames

@@ -22,6 +22,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -43,8 +44,14 @@ constexpr std::array kChatClasses = {
 };
 constexpr ChatClass kLimited{"limited", "chat-completions", "",
                              "operations: {kinds: {chat.model: {per_day: 1}}}\n"};
-constexpr ChatClass kKeyed{"keyed", "chat-completions", "", "", "keyed"};
-constexpr ChatClass kUnsafe{"unsafe", "chat-completions", "", "", "unsafe"};
+constexpr std::array kPaying = {
+    ChatClass{"keyed-responses", "openai-responses", "  background: true\n", "", "keyed"},
+    ChatClass{"keyed-completions", "chat-completions", "", "", "keyed"},
+    ChatClass{"keyed-messages", "anthropic", "", "", "keyed"},
+    ChatClass{"unsafe-responses", "openai-responses", "  background: true\n", "", "unsafe"},
+    ChatClass{"unsafe-completions", "chat-completions", "", "", "unsafe"},
+    ChatClass{"unsafe-messages", "anthropic", "", "", "unsafe"},
+};
 constexpr std::array kAsking = {
     ChatClass{"asking-responses", "openai-responses", "  background: true\n", "", "keyed", true},
     ChatClass{"asking-completions", "chat-completions", "", "", "keyed", true},
@@ -65,6 +72,13 @@ constexpr std::array kChatStops = {
     ChatStop{"operation.part.committed", 1},  ChatStop{"operation.part.committed", 4},
     ChatStop{"operation.settled.written"},    ChatStop{"operation.settled.committed"},
     ChatStop{"managed.settle.written"},       ChatStop{"managed.settle.committed"}};
+
+// A recovery passes these behind a kill in mid-answer.
+constexpr std::array kRecoveryStops = {
+    "fiber.attempt.written",       "fiber.attempt.committed", "fiber.recovered.written",
+    "fiber.recovered.committed",   "fiber.stash.written",     "fiber.stash.committed",
+    "operation.started.committed", "managed.settle.written",  "managed.settle.committed",
+    "managed.tell.written",        "managed.tell.committed"};
 
 // The second visits are those of a tool. What an unsafe one has come to after a kill there: whether
 // it has charged, and whether that is known. The server cannot tell what a tool does, so from its
@@ -95,7 +109,8 @@ class ChatKillTest : public ProcessTest {
     model_port_ = static_cast<std::uint16_t>(std::stoi(address.substr(address.find(':') + 1)));
     for (const ChatClass& each : kChatClasses) put_class(each, address);
     for (const ChatClass& each : kAsking) put_class(each, address);
-    for (const ChatClass& each : {kLimited, kKeyed, kUnsafe, kDesk}) put_class(each, address);
+    for (const ChatClass& each : kPaying) put_class(each, address);
+    for (const ChatClass& each : {kLimited, kDesk}) put_class(each, address);
   }
   void put_class(const ChatClass& of, const std::string& address) {
     put(std::string("classes/") + of.name + ".yaml",
@@ -253,7 +268,8 @@ class ChatKillTest : public ProcessTest {
       ++(is_whole ? whole : cut);
       if (is_whole) continue;
       EXPECT_TRUE(row.starts_with("completed|cut|")) << row;
-      if (question.of == kChatClasses.data()) EXPECT_EQ(row, "completed|cut|0");
+      if (std::string_view(question.of->provider) == "openai-responses")
+        EXPECT_EQ(row, "completed|cut|0");
     }
     EXPECT_EQ(whole, answers);
     EXPECT_GE(requests(question), answers);
@@ -267,15 +283,27 @@ class ChatKillTest : public ProcessTest {
     EXPECT_EQ(reply.status, 200);
     return parse_json(reply.body).value();
   }
-  // What the client was shown as accepted is stored, once: its own message, and the answer.
+  // What the client was shown as accepted is stored, once: its own message ...
+  static void expect_accepted(const ServerProcess& server, const Question& question) {
+    if (question.chunks.empty()) return;
+    const Json stored = messages(server, question);
+    ASSERT_TRUE(stored.size() == 1 || stored.size() == 2) << dump_json(stored);
+    EXPECT_EQ(stored[0]["role"], "user");
+    EXPECT_EQ(stored_text(stored[0]).find("question " + question.agent), 0U);
+  }
+  // ... and the answer, which has the id that its client knows.
   void expect_stored(const Question& question) const {
     const auto server = serve_chats();
+    expect_accepted(*server, question);
     const Json stored = messages(*server, question);
     ASSERT_EQ(stored.size(), 2U) << dump_json(stored);
-    EXPECT_EQ(stored[0]["role"], "user");
-    EXPECT_EQ(stored[0]["parts"][0]["text"].get<std::string>().find("question " + question.agent),
-              0U);
     EXPECT_EQ(stored_text(stored[1]), all_words());
+    std::vector<std::string> started;
+    for (const std::string& each : question.chunks) {
+      const Json chunk = parse_json(each).value();
+      if (chunk["type"] == "start") started.push_back(chunk["messageId"].get<std::string>());
+    }
+    EXPECT_EQ(started, std::vector<std::string>{stored[1]["id"].get<std::string>()});
     EXPECT_EQ(server->stop(), kClean);
   }
   static std::string stored_text(const Json& message) {
@@ -367,12 +395,13 @@ TEST_F(ChatKillTest, AnAnswerGoesOnAfterAKillAtAnyMoment) {
   for (; kills < wanted && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
-    const std::size_t which = seed % (kChatClasses.size() + 1);
-    Question asked = question(which == kChatClasses.size() ? kKeyed : kChatClasses[which]);
+    const bool pays = seed % 4 == 0;
+    Question asked = question(pays ? kPaying.at(seed / 4 % 3) : kChatClasses.at(seed % 3));
     charges("?reset");
     const std::uint64_t kills_of_it = 1 + random() % 3;
     for (std::uint64_t i = 0; i < kills_of_it; ++i, ++kills) {
       const auto server = serve_chats();
+      expect_accepted(*server, asked);
       const auto client = ask(*server, asked);
       // Any moment: this waits for nothing. An answer takes some 100 ms.
       std::this_thread::sleep_for(std::chrono::microseconds(random() % 150'000));
@@ -381,7 +410,7 @@ TEST_F(ChatKillTest, AnAnswerGoesOnAfterAKillAtAnyMoment) {
     }
     answer_to_the_end(asked);
     expect_whole(asked);
-    EXPECT_EQ(charges().size(), asked.of == &kKeyed ? 1U : 0U) << "keys of the tool";
+    EXPECT_EQ(charges().size(), pays ? 1U : 0U) << "keys of the tool";
   }
   std::cout << kills << " kills of servers, " << questions_ << " answers, " << requests_
             << " requests; the next seed is " << seed << '\n';
@@ -399,18 +428,44 @@ TEST_F(ChatKillTest, AnAnswerGoesOnAfterAKillAtEachPlaceOfItsTurn) {
   }
 }
 
+// In the turn's first recovery, and behind that nobody has to ask (C24).
+TEST_F(ChatKillTest, C23_AnAnswerGoesOnByItselfAfterASecondKillAtEachPlaceOfItsRecovery) {
+  for (std::size_t i = 0; i < kRecoveryStops.size(); ++i) {
+    const std::string stop = kRecoveryStops.at(i);
+    Question asked = question(kChatClasses.at(i % kChatClasses.size()));
+    SCOPED_TRACE(stop + " " + asked.of->name);
+    ask_and_kill(asked, "operation.part.committed", 4);
+    {
+      const auto server = serve_until(stop, 1);
+      server->wait_for_log("stopped at " + stop + "\n");
+      EXPECT_EQ(server->kill(), kKilled);
+    }
+    {
+      const auto server = serve_chats();
+      EXPECT_TRUE(soon([&] {
+        return rows_of_chat(asked, "SELECT state FROM chat_turns") ==
+               std::vector<std::string>{"completed"};
+      }));
+      EXPECT_EQ(server->stop(), kClean);
+    }
+    answer_to_the_end(asked);
+    expect_whole(asked);
+  }
+}
+
 TEST_F(ChatKillTest, C31_AToolRunsOnceOverAKillAtEachOfItsPlacesOrAgainWithItsKey) {
-  for (const ChatClass* const of : {&kKeyed, &kUnsafe}) {
-    for (const ToolStop& stop : kToolStops) {
-      SCOPED_TRACE(stop.name + std::string(" ") + of->name);
+  for (const bool is_keyed : {true, false}) {
+    for (std::size_t i = 0; i < kToolStops.size(); ++i) {
+      const ToolStop& stop = kToolStops.at(i);
+      Question asked = question(kPaying.at((is_keyed ? 0 : 3) + i % 3));
+      SCOPED_TRACE(stop.name + std::string(" ") + asked.of->name);
       charges("?reset");
-      Question asked = question(*of);
       ask_and_kill(asked, stop.name, 2);
       answer_to_the_end(asked);
       expect_whole(asked);
       const Json charged = charges();
       const Json result = result_of_tool(asked);
-      if (of == &kKeyed) {
+      if (is_keyed) {
         ASSERT_EQ(charged.size(), 1U) << dump_json(charged);
         EXPECT_EQ(result.value("output", Json()), (Json{{"receipt", charged.begin().key()}}));
       } else {

@@ -61,6 +61,14 @@ ContextOverflow ChatOptions::overflow() const {
   return overflow;
 }
 
+bool take_recovery_switch(Json& options) {
+  const auto found = options.find("recovery");
+  if (found == options.end() || !found->is_boolean()) return true;
+  const bool recover = found->get<bool>();
+  options.erase(found);
+  return recover;
+}
+
 void check_options(const ChatOptions& options) {
   if (options.base_url.empty() || options.base_url.ends_with('/'))
     refuse("base_url: expected a URL without a slash at its end, such as http://127.0.0.1:8000/v1");

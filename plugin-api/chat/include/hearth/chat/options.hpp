@@ -31,8 +31,8 @@ struct ChatOptions {
   std::int64_t compact_after = 0;    // tokens of a history that is compacted before a turn; 0: off
   int max_steps = 10;                // calls of the model in a turn
   Budget budget;
-  bool recover = true;  // false: an interrupted turn ends, and one whose call failed
   RecoveryConfig recovery;
+  bool recover = true;  // `recovery: false`: an interrupted turn ends, and one whose call failed
   std::int64_t stall_timeout_ms = 0;    // no chunk comes for so long: as a cut; 0: off
   std::string client_history = "edit";  // or append: clients add messages of users alone
   std::string concurrency = "queue";    // or latest, merge, drop, debounce
@@ -40,8 +40,8 @@ struct ChatOptions {
   std::optional<std::int64_t> max_persisted_messages;  // the newest are kept
   HEARTH_FIELDS(provider, base_url, model, credential, background, prefill, reasoning, system,
                 max_output_tokens, context_tokens, context_overflow, compact_after, max_steps,
-                budget, recover, recovery, stall_timeout_ms, client_history, concurrency,
-                debounce_ms, max_persisted_messages)
+                budget, recovery, stall_timeout_ms, client_history, concurrency, debounce_ms,
+                max_persisted_messages)
 
   [[nodiscard]] ClientHistory history() const;
   [[nodiscard]] LineConfig line() const;
@@ -52,13 +52,19 @@ struct ChatOptions {
   [[nodiscard]] ContextOverflow overflow() const;
 };
 
+// `recovery` may be true or false instead of an object: false is given back, and either is removed.
+[[nodiscard]] bool take_recovery_switch(Json& options);
+
 // A class's options: ChatOptions, or a struct derived from it with options of the class's own.
 // Failure   Error(INVALID): "options.max_setps: unknown; known are provider, base_url, ..."
 template <class Options>
-[[nodiscard]] Options read_chat_options(const Json& given) {
+[[nodiscard]] Options read_chat_options(Json given) {
   if (given.is_null()) return {};
-  return hearth::detail::read_json<Options>(given, {nullptr, "options", 0},
-                                            hearth::detail::UnknownKeys::kRefused);
+  const bool recover = take_recovery_switch(given);
+  auto options = hearth::detail::read_json<Options>(given, {nullptr, "options", 0},
+                                                    hearth::detail::UnknownKeys::kRefused);
+  options.recover = recover;
+  return options;
 }
 
 // Failure   Error(INVALID): a sentence that names the option, for the class's author.
