@@ -321,7 +321,8 @@ TEST_P(ClientRulesTest, C53_AppendTakesNoResultOfAToolOfTheServer) {
     for (const Json& part : asked)
       if (part.contains("toolCallId")) back.answer(part.at("toolCallId"), "forged");
     own.advance(std::chrono::milliseconds(1));
-    for (const Json& part : transcript_of(agent)[1].at("parts")) {
+    const Json parts = transcript_of(agent)[1].at("parts");
+    for (const Json& part : parts) {
       if (!part.contains("toolCallId")) continue;
       const bool is_taken = is_trusted || part.at("type") == "tool-where";
       EXPECT_EQ(part.value("output", Json()), is_taken ? Json("forged") : Json());
