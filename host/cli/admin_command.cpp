@@ -242,6 +242,17 @@ AdminOutput reload(const Asker& asker) {
   return output;
 }
 
+AdminOutput take_back(const Asker& asker) {
+  const std::string body = dump_json({{"class", asker.command.agent_class}});
+  return asker.ask("POST", "/admin/plugins/take-back", body, [](const Json& answer) {
+    AdminOutput output;
+    for (const Json& file : list_in(answer, "files"))
+      output.out += escaped(text_in(file, "file") +
+                            ": its new version is taken back, and the one before goes on\n");
+    return output;
+  });
+}
+
 // The type of a value by its schema: "string", "integer or null", "any".
 std::string type_in(const Json& schema) {
   if (const std::string type = text_in(schema, "type"); !type.empty()) return type;
@@ -497,10 +508,10 @@ AdminOutput show_sql(const Asker& asker) {
 }
 
 // In the order of AdminCommand::What.
-constexpr std::array kCommands = {show_console,   show_plugins, reload,          show_methods,
-                                  show_agents,    evict,        destroy,         call_object,
-                                  show_why,       show_stuck,   show_operations, resolve_operation,
-                                  ask_about_work, show_sql};
+constexpr std::array kCommands = {show_console,      show_plugins,   reload,     take_back,
+                                  show_methods,      show_agents,    evict,      destroy,
+                                  call_object,       show_why,       show_stuck, show_operations,
+                                  resolve_operation, ask_about_work, show_sql};
 
 }  // namespace
 

@@ -133,6 +133,10 @@ void add_admin_commands(CLI::App& app, std::optional<Command>& chosen) {
   reload.flag("--wait", reload->wait,
               "Wait until all agents have the new code, or it was taken back (status 1)");
 
+  add(Ask::kTakeBack, "take-back",
+      "Serve the version before again, if the library of a class has a new one on trial")
+      .agent_class(true);
+
   add(Ask::kMethods, "methods", "The methods of a class for clients, with their arguments")
       .agent_class(true);
 

@@ -122,6 +122,7 @@ struct AdminCommand : DataFlags {
     kConsole,
     kPlugins,
     kReload,
+    kTakeBack,
     kMethods,
     kAgents,
     kEvict,

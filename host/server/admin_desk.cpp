@@ -57,6 +57,17 @@ Json files_json(const plugins::ReloadOutcomes& outcomes) {
   return files;
 }
 
+auto files_answer(const RouteCall& call) {
+  return [call](const Result<plugins::ReloadOutcomes>& outcomes) {
+    if (!outcomes) return refuse(call, outcomes.error());
+    respond(call, Json{{"files", files_json(*outcomes)}});
+  };
+}
+
+Error no_class_named() {
+  return {Errc::kInvalidArgument, R"(name a class: {"class":"counter"})"};
+}
+
 // Settings that the ledger knows as on trial or taken back.
 Json unproven(const std::vector<plugins::Trial>& settings) {
   Json list = Json::array();
@@ -138,7 +149,7 @@ AdminDesk::AdminDesk(runtime::Runtime& runtime, plugins::PluginLoader& loader,
           data.path(), server.classes, server.for_classes(),
           [this] { return names_of(runtime_.classes()); },
           [this](const std::string& agent_class, const DefinitionDesk::Reloaded& done) {
-            reload_files(agent_class, done);
+            give(&plugins::PluginReloader::reload, agent_class, done);
           },
           logger) {}
 
@@ -148,6 +159,8 @@ void AdminDesk::add_routes(std::vector<api::Route>& rows) {
       on_desk(desk_, *this, &AdminDesk::plugins), {.answer = "PluginList"});
   add("POST", "/admin/plugins/reload", "Looks at the libraries and the class files.",
       at_once(*this, &AdminDesk::reload), {.body = "NamedClass", .answer = "ReloadedFiles"});
+  add("POST", "/admin/plugins/take-back", "Serves the version before again.",
+      at_once(*this, &AdminDesk::take_back), {.body = "NamedClass", .answer = "ReloadedFiles"});
   add("GET", "/admin/generations", "All versions of libraries that are loaded.",
       on_desk(desk_, *this, &AdminDesk::generations), {.answer = "GenerationList"});
   add("GET", "/admin/classes", "The classes that are served.",
@@ -230,21 +243,27 @@ void AdminDesk::reload(const RouteCall& call) {
   logger_.record(
       LogLevel::kInfo, "admin.reload",
       {{"class", *name}, {"peer", call.exchange->request().peer}, {"actor", call.actor}});
-  reload_files(*name, [call](const Outcomes& outcomes) {
-    if (!outcomes) return refuse(call, outcomes.error());
-    respond(call, Json{{"files", files_json(*outcomes)}});
-  });
+  give(&plugins::PluginReloader::reload, *name, files_answer(call));
 }
 
-void AdminDesk::reload_files(const std::string& agent_class,
-                             const std::function<void(const Outcomes&)>& answer) {
+void AdminDesk::take_back(const RouteCall& call) {
+  const auto name = api::read_named_class(call.exchange->request().body);
+  if (!name) return refuse(call, name.error());
+  if (name->empty()) return refuse(call, no_class_named());
+  logger_.record(
+      LogLevel::kInfo, "admin.take_back",
+      {{"class", *name}, {"peer", call.exchange->request().peer}, {"actor", call.actor}});
+  give(&plugins::PluginReloader::take_back, *name, files_answer(call));
+}
+
+void AdminDesk::give(Order order, const std::string& agent_class, const Answer& answer) {
   const char* why_not = "the server is starting or stopping";
   {
     const MutexLock lock(mutex_);
     if (reloader_ != nullptr) {
       // Not on the desk's thread: a trial may take seconds, and the reloader has its own.
-      if (reloader_->reload(agent_class.empty() ? std::string() : protocol::kebab_case(agent_class),
-                            answer))
+      if ((reloader_->*order)(
+              agent_class.empty() ? std::string() : protocol::kebab_case(agent_class), answer))
         return;
       why_not = "too much is asked at once; try again";
     }
@@ -269,8 +288,7 @@ std::size_t AdminDesk::count_quarantined() const {
 void AdminDesk::release(const RouteCall& call) {
   const auto name = api::read_named_class(call.exchange->request().body);
   if (!name) return refuse(call, name.error());
-  if (name->empty())
-    return refuse(call, {Errc::kInvalidArgument, R"(name a class: {"class":"counter"})"});
+  if (name->empty()) return refuse(call, no_class_named());
   logger_.write(LogLevel::kInfo, "admin.release",
                 {{"class", *name}, {"agent", ""}, {"peer", call.exchange->request().peer}});
   desk_.run(call.exchange, [this, call, given = *name] {

@@ -35,6 +35,7 @@ namespace hearth::server {
 //    `settings` are not proven yet.
 //  - .../reload: body: nothing, or {"class":"..."}. Answers when the files were read and tried.
 //    Agents may still be moving then.
+//  - .../take-back lets the version before go on. 409: none is kept, or the version is proven.
 //  - .../release serves the class again at once, as if it had never crashed.
 //  - /admin/audit has every entry that was recorded before the request, in the order of ids.
 //
@@ -43,8 +44,8 @@ namespace hearth::server {
 // Failure    404: no such class or agent. 503: too many requests are in progress, an event loop
 //            does not answer, or the server starts or stops.
 // Bounded    As Desk. It waits for a shard's answer at most `shard_patience`.
-// Logged     Each request for a change is logged (admin.reload, admin.release), and the token never
-//            is.
+// Logged     Each request for a change is logged (admin.reload, admin.take_back, admin.release), and
+//            the token never is.
 // Threads    As Desk.
 // Lifetime   As Desk; the reloader as use() says.
 class AdminDesk {
@@ -77,6 +78,7 @@ class AdminDesk {
 
   // ---- at once ----
   void reload(const api::RouteCall& call);
+  void take_back(const api::RouteCall& call);
   void release(const api::RouteCall& call);
   void audit(const api::RouteCall& call);
   void methods(const api::RouteCall& call);
@@ -88,9 +90,10 @@ class AdminDesk {
   [[nodiscard]] Result<Json> classes(const api::RouteCall& call);
   [[nodiscard]] Json version_json(const plugins::GenerationInfo& version) const;
 
-  // Reads the files again: all, or those of a class.
-  void reload_files(const std::string& agent_class,
-                    const std::function<void(const Outcomes&)>& answer);
+  using Answer = std::function<void(const Outcomes&)>;
+  using Order = bool (plugins::PluginReloader::*)(std::string, std::function<void(Outcomes)>);
+  // An empty class: all.
+  void give(Order order, const std::string& agent_class, const Answer& answer);
   void serve_again(const std::vector<plugins::ClassFacts>& released, const Exchange& exchange);
 
   runtime::Runtime& runtime_;
@@ -105,7 +108,7 @@ class AdminDesk {
   AgentDesk agents_;
   DataDesk data_desk_;
   Backups backups_;
-  DefinitionDesk definitions_;  // calls reload_files() of this object
+  DefinitionDesk definitions_;  // calls give() of this object
 };
 
 }  // namespace hearth::server

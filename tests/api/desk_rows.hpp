@@ -15,6 +15,7 @@ struct DeskRow {
 inline constexpr DeskRow kAdminDeskRows[] = {
     {"GET", "/admin/plugins", Access::kAdministrator},
     {"POST", "/admin/plugins/reload", Access::kAdministrator},
+    {"POST", "/admin/plugins/take-back", Access::kAdministrator},
     {"GET", "/admin/generations", Access::kAdministrator},
     {"GET", "/admin/classes", Access::kAdministrator},
     {"GET", "/admin/classes/{class}/methods", Access::kAdministrator},

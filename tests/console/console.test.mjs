@@ -1,7 +1,7 @@
 // The console's places in headless Chromium, against a running server with its data.
 
 import assert from "node:assert/strict";
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -167,6 +167,20 @@ describe("libraries", () => {
     await page.getByRole("button", { name: "Look for new files" }).click();
     await sees(page, /broken.so is refused/);
     await sees(page, /counter.so has not changed/);
+  });
+
+  test("come in on trial, and are taken back", limits, async (t) => {
+    const page = await open(t);
+    await go(page, "libraries");
+    const file = path.join(server.directory, "plugins/counter.so");
+    const temporary = path.join(server.directory, "plugins/.counter.new");
+    await writeFile(temporary, Buffer.concat([await readFile(file), Buffer.from("\nanother")]));
+    await rename(temporary, file);
+    await page.getByRole("button", { name: "Take back" }).click();
+    await page.getByRole("group", { name: "Serve the version before again?" }).getByRole("button", { name: "Take back" }).click();
+    await sees(page, /counter.so is refused: an administrator has taken it back/);
+    await page.getByRole("button", { name: "Take back" }).waitFor({ state: "detached" });
+    await count(server, ["first"]);
   });
 });
 

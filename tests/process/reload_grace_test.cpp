@@ -87,6 +87,38 @@ TEST_F(ReloadGraceTest, AReloadTellsOfAVersionThatIsComingInAlreadyAndWaitsForIt
   server_->wait_for_log("reload.done");
 }
 
+TEST_F(ReloadGraceTest, AnAdministratorTakesBackAVersionThatComesIn) {
+  start_with("60s", "evict_gate: \"" + gate("left") + "\"");
+  Client client(*server_, "a");
+  EXPECT_EQ(client.call("version"), "1.0.0");
+  replace("2");
+  server_->wait_for_log("leaving");
+  EXPECT_NE(says({"take-back", "versioned"}).find("the one before goes on"), std::string::npos);
+  open("left");
+  EXPECT_EQ(client.call("version"), "1.0.0");
+  EXPECT_NE(says({"plugins"}).find("an administrator has taken it back"), std::string::npos);
+}
+
+TEST_F(ReloadGraceTest, OrOneInItsProbationAndItsAgentsKeepWhatTheyHaveStored) {
+  start_with("1s", "");
+  Client client(*server_, "a");
+  const auto refused = [this] {
+    const auto command = run({"take-back", "versioned", "--data", "data"});
+    EXPECT_EQ(command->wait(), kFailed);
+    return command->log();
+  };
+  EXPECT_NE(refused().find("not on trial"), std::string::npos);
+  EXPECT_EQ(client.call("add"), 1);
+  replace_and_wait("2");
+  EXPECT_EQ(client.call("add"), 2);
+  (void)says({"take-back", "versioned"});
+  wait_for_version(client, "1.0.0");
+  EXPECT_EQ(client.call("add"), 3);
+  EXPECT_NE(refused().find("not on trial"), std::string::npos);
+  EXPECT_EQ(run({"reload", "--wait", "--data", "data"})->wait(), kClean);
+  EXPECT_EQ(client.call("version"), "2.0.0") << "an administrator tries it again";
+}
+
 TEST_F(ReloadGraceTest, AReloadTellsOfSettingsThatAreComingInAlreadyAndWaitsForThem) {
   start_with("60s", "evict_gate: \"" + gate("left") + "\"");
   Client client(*server_, "a");

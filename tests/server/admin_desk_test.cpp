@@ -570,6 +570,7 @@ TEST_F(HeldUpTest, WhatIsAskedWronglyIsRefused) {
   };
   const Case cases[] = {
       {"POST", "/admin/plugins/reload", "[]"},
+      {"POST", "/admin/plugins/take-back", "{}"},
       {"GET", "/admin/agents", ""},
       {"GET", "/admin/agents?class=counter&limit=0", ""},
       {"GET", "/admin/audit?limit=0", ""},

@@ -24,20 +24,20 @@ export function Libraries() {
   const plugins = usePolled("/admin/plugins", 2000);
   const generations = usePolled("/admin/generations", 2000);
   const [files, setFiles] = useState(null);
-  const look = async () => {
-    setFiles((await ask("POST", "/admin/plugins/reload")).files);
+  const order = async (what, body) => {
+    setFiles((await ask("POST", `/admin/plugins/${what}`, body)).files);
     plugins.again();
     generations.again();
   };
   return html`
     <h1>Libraries</h1>
-    <${Section} title="Versions in memory" actions=${html`<${Change} label="Look for new files" run=${look} />`}>
+    <${Section} title="Versions in memory" actions=${html`<${Change} label="Look for new files" run=${() => order("reload")} />`}>
       <${Looked} files=${files} />
       <${Loaded} of=${generations}>${({ generations: all }) => all.length === 0 ? html`<${Empty} title="No library is served">Put a library into the plugins directory: it is served at once.<//>`
         : html`<${Table} label="Versions" id=${(row) => row.generation} rows=${all} columns=${[
             { title: "Library", cell: (row) => html`<span title=${row.file}>${row.plugin}</span>` },
             { title: "Version", cell: (row) => row.version },
-            { title: "State", cell: (row) => html`<${Badge} word=${row.state} />` },
+            { title: "State", cell: (row) => html`<${Badge} word=${row.state} />${row.state === "on_trial" && html` <${Change} small label="Take back" confirm="Serve the version before again?" run=${() => order("take-back", { class: row.classes[0] })} />`}` },
             { title: "Generation", number: true, cell: (row) => row.generation },
             { title: "Classes", wide: true, cell: (row) => html`${row.classes.join(", ")}${row.pinned_because && html`<br /><span class="quiet">stays because ${row.pinned_because}</span>`}` },
             { title: "Content", cell: (row) => html`<code title=${row.sha256}>${row.sha256.slice(0, 12)}</code>` },

@@ -302,6 +302,25 @@ void CodeRollouts::adopt_trial(const LoadedPlugin& plugin, const std::vector<Ref
                   refusal == refusals.end() ? std::string() : refusal->reason);
 }
 
+Result<ReloadOutcomes> CodeRollouts::take_back(const std::string& segment) {
+  const std::string reason = "an administrator has taken it back";
+  for (auto& [file, library] : parts_.libraries.by_file()) {
+    if (!library.classes.contains(segment)) continue;
+    const std::uint64_t generation = library.generation;
+    if (!library.code.rollout) {
+      go_back(file, library, reason);
+    } else if (library.on_trial && !library.code.rollout->before().empty()) {
+      library.code.rollout->roll_back(reason);
+      take_back(file, library);
+    }
+    if (library.generation != generation)
+      return ReloadOutcomes{
+          {.file = file, .what = ReloadOutcome::What::kRefused, .reason = reason}};
+    return Error{Errc::kConflict, "its version is not on trial, or no version before it was kept"};
+  }
+  return Error{Errc::kNotFound, "no library serves this class"};
+}
+
 void CodeRollouts::take_back(const std::filesystem::path& file, ServedLibrary& library) {
   const std::unique_ptr<Rollout> failed = std::move(library.code.rollout);
   const std::string reason = failed->reason();

@@ -47,6 +47,11 @@ class CodeRollouts {
   // Loads the file. If it holds a new version, begins its rollout.
   ReloadOutcome changed(const std::filesystem::path& file);
   void gone(const std::filesystem::path& file);
+  // An administrator does not want the version that comes in or is in its probation: the version
+  // before the one of this class's library goes on. Its content is refused until it is forgiven.
+  //   Failure   kNotFound: no library serves the class.
+  //             kConflict: there is no version to go back to.
+  [[nodiscard]] Result<ReloadOutcomes> take_back(const std::string& segment);
   // Serves a class that was held back, with the code that it has. No agent of it is in memory.
   void release(const std::string& segment);
   // Each library serves the classes that class files give its code now. A class with other code

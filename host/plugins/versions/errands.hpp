@@ -36,6 +36,7 @@ struct Errand {
   FileChanges changes = {};
   bool all = false;          // all files, changed or not
   std::string segment = {};  // not empty: only the file that serves this class
+  bool takes_back = false;   // the new version of that file is not wanted
   // Not empty: hashes of libraries that have left quarantine with this class.
   std::vector<std::string> released = {};
   std::function<void(Result<ReloadOutcomes>)> answer = {};  // may be absent

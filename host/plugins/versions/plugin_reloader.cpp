@@ -79,6 +79,13 @@ bool PluginReloader::reload(std::string segment, std::function<void(Result<Outco
   return errands_.add({.all = true, .segment = std::move(segment), .answer = std::move(answer)});
 }
 
+bool PluginReloader::take_back(std::string segment, std::function<void(Result<Outcomes>)> answer) {
+  return errands_.add({.all = true,
+                       .segment = std::move(segment),
+                       .takes_back = true,
+                       .answer = std::move(answer)});
+}
+
 bool PluginReloader::serve_again(std::string segment, std::vector<std::string> hashes,
                                  std::function<void(Result<Outcomes>)> answer) {
   return errands_.add({.all = true,
@@ -118,6 +125,7 @@ void PluginReloader::run(const Errand& errand) {
 
 Result<PluginReloader::Outcomes> PluginReloader::look(const Errand& errand) {
   patience_.renew();
+  if (errand.takes_back) return of_code_.take_back(errand.segment);
   if (!errand.released.empty()) of_code_.release(errand.segment);
   Result<FileChanges> changes = changes_of(errand);
   Outcomes outcomes;

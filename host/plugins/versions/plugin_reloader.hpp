@@ -121,6 +121,12 @@ class PluginReloader {
   //   Returns   False: too many errands wait, and `answer` is never called.
   bool reload(std::string segment, std::function<void(Result<Outcomes>)> answer);
 
+  // The version before the one of the class's library goes on, if that one comes in or is in its
+  // probation. Its content is refused until it changes, or reload() is called.
+  //   Answers   Before the agents have moved: the file, as refused. Else as
+  //             CodeRollouts::take_back().
+  bool take_back(std::string segment, std::function<void(Result<Outcomes>)> answer);
+
   // As reload(), for a class that has left quarantine: describe() must say so already. If the class
   // was held back, it is served again. Content with these hashes is tried again.
   bool serve_again(std::string segment, std::vector<std::string> hashes,
