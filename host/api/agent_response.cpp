@@ -56,15 +56,17 @@ class AgentResponse final : public runtime::CallSink {
   }
 
  private:
-  static net::HttpResponse response(const runtime::ResponseHead& head, std::string_view body) {
+  [[nodiscard]] net::HttpResponse response(const runtime::ResponseHead& head,
+                                           std::string_view body) const {
     net::HttpResponse response;
     response.status = static_cast<int>(head.status);
-    response.headers.reserve(head.headers.size());
+    response.headers.reserve(head.headers.size() + 1);
     for (const auto& [name, value] : head.headers) {
       // A page of an agent may not come between browsers and the rest of the server.
       if (equal_ignoring_case(name, "Service-Worker-Allowed")) continue;
       response.headers.push_back({name, value});
     }
+    text_.add_trace(response.headers);
     response.body = body;
     return response;
   }
@@ -84,7 +86,10 @@ class AgentResponse final : public runtime::CallSink {
                              {"trace", trace}});
     }
     if (streaming_) return;
-    exchange.respond(error_answer(http_status(error.code), to_string(error.code), text_.of(error)));
+    net::HttpResponse answer =
+        error_answer(http_status(error.code), to_string(error.code), text_.of(error));
+    text_.add_trace(answer.headers);
+    exchange.respond(std::move(answer));
   }
 
   std::shared_ptr<net::HttpExchange> exchange_;

@@ -46,6 +46,12 @@ net::HttpResponse methods_answer(std::string_view segment, std::string_view meth
   return response;
 }
 
+void FailureText::add_trace(net::HttpHeaders& headers) const {
+  constexpr std::string_view kName = "traceresponse";
+  if (!span_.is_none() && !net::find_header(headers, kName))
+    headers.push_back({std::string(kName), span_.text()});
+}
+
 std::string FailureText::of(const Error& error) const {
   if (error.code != Errc::kPlugin || shows_all_) return error.message;
   if (span_.is_none()) return "the method failed";

@@ -41,6 +41,9 @@ class FailureText {
   }
   [[nodiscard]] std::string of(const Error& error) const;
   [[nodiscard]] const extensions::Span& span() const { return span_; }
+  // Adds the header `traceresponse` (W3C Trace Context), unless the agent has set one: clients read
+  // the trace's id in it.
+  void add_trace(net::HttpHeaders& headers) const;
 
  private:
   extensions::Span span_;

@@ -65,6 +65,7 @@ class ObjectAnswer final : public runtime::CallSink {
     net::HttpResponse response =
         outcome.has_error() ? failure(head, outcome.error()) : object_result(*outcome);
     for (const auto& [name, value] : head.headers) response.headers.push_back({name, value});
+    text_.add_trace(response.headers);
     std::exchange(exchange_, nullptr)->respond(std::move(response));
   }
 

@@ -151,6 +151,16 @@ struct AuditConfig {
   std::filesystem::path file = {};
 };
 
+// The collector of traces (server/span_exporter.hpp).
+struct TracingConfig {
+  std::string endpoint;  // a URL; empty: no span is recorded
+  // Files with one header each, which is a secret; absolute once loaded.
+  std::vector<std::filesystem::path> headers;
+  // Of the traces that begin here. All of them, until the operator knows how many there are.
+  double sample = 1;
+  std::string service_name = "hearth";
+};
+
 struct LogSettings {
   LogLevel level = LogLevel::kInfo;
   LogFormat format = LogFormat::kAuto;  // kAuto: human on a terminal, JSON otherwise
@@ -192,6 +202,7 @@ struct ServerConfig {
   EgressConfig egress;
   Secrets secrets;  // absolute once loaded
   AuditConfig audit;
+  TracingConfig tracing;
   LogSettings log;
   Sources sources;
 

@@ -79,34 +79,6 @@ bool is_text(std::string_view text) {
   return !text.empty();
 }
 
-bool is_keys_url(std::string_view text) {
-  constexpr std::string_view kHttps = "https://";
-  constexpr std::string_view kHttp = "http://";
-  const bool is_https = text.starts_with(kHttps);
-  if (!is_https && !text.starts_with(kHttp)) return false;
-  std::string_view host = text.substr(is_https ? kHttps.size() : kHttp.size());
-  host = host.substr(0, host.find('/'));
-  const auto authority = parse_authority(host);
-  return authority && (is_https || is_loopback_host(authority->host));
-}
-
-Setting<ServerConfig> text_setting(std::string path, Fields<ServerConfig, std::string> fields,
-                                   std::string kind, std::string_view form,
-                                   bool (*is_valid)(std::string_view), std::string meaning) {
-  return row(
-      std::move(path), std::move(kind), "", std::move(fields),
-      [form = std::string(form), is_valid](const Reading& in, std::string& out) {
-        const YamlNode* const node = in.reader.find_scalar(in.key, form);
-        if (node == nullptr) return;
-        if (!node->text.empty() && !is_valid(node->text)) {
-          return in.reader.complain(in.key, node->at,
-                                    "expected " + form + ", found " + quote_text(node->text));
-        }
-        out = node->text;
-      },
-      [](const std::string& value) { return Json(value); }, std::move(meaning));
-}
-
 Settings<ServerConfig> auth_rows() {
   using Server = ServerConfig;
   Fields<Server, std::optional<ProofKind>> type{
@@ -132,7 +104,7 @@ Settings<ServerConfig> auth_rows() {
            "keys of JSON Web Tokens: a JSON Web Key Set, or PEM with public keys. The "
            "server reads the file again when it changes"),
       text_setting("auth.keys_url", at(&Server::auth, &AuthConfig::keys_url), "URL",
-                   "an https URL, or an http one of this machine", is_keys_url,
+                   "an https URL, or an http one of this machine", is_own_url,
                    "where a provider publishes its JSON Web Key Set; use either this or "
                    "`auth.keys_file`"),
       text_setting("auth.issuer", at(&Server::auth, &AuthConfig::issuer), "text",
@@ -314,6 +286,34 @@ Position place_of(const Sources& sources, std::string_view key) {
 }
 
 }  // namespace
+
+bool is_own_url(std::string_view text) {
+  constexpr std::string_view kHttps = "https://";
+  constexpr std::string_view kHttp = "http://";
+  const bool is_https = text.starts_with(kHttps);
+  if (!is_https && !text.starts_with(kHttp)) return false;
+  std::string_view host = text.substr(is_https ? kHttps.size() : kHttp.size());
+  host = host.substr(0, host.find('/'));
+  const auto authority = parse_authority(host);
+  return authority && (is_https || is_loopback_host(authority->host));
+}
+
+Setting<ServerConfig> text_setting(std::string path, Fields<ServerConfig, std::string> fields,
+                                   std::string kind, std::string_view form,
+                                   bool (*is_valid)(std::string_view), std::string meaning) {
+  return row(
+      std::move(path), std::move(kind), "", std::move(fields),
+      [form = std::string(form), is_valid](const Reading& in, std::string& out) {
+        const YamlNode* const node = in.reader.find_scalar(in.key, form);
+        if (node == nullptr) return;
+        if (!node->text.empty() && !is_valid(node->text)) {
+          return in.reader.complain(in.key, node->at,
+                                    "expected " + form + ", found " + quote_text(node->text));
+        }
+        out = node->text;
+      },
+      [](const std::string& value) { return Json(value); }, std::move(meaning));
+}
 
 Settings<ServerConfig> server_edge_section() {
   Settings<ServerConfig> rows{

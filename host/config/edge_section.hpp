@@ -10,9 +10,19 @@
 #include "extensions/class_settings.hpp"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hearth::config {
+
+// A text that is valid by `is_valid`, or empty. `form` describes it.
+[[nodiscard]] Setting<ServerConfig> text_setting(std::string path,
+                                                 Fields<ServerConfig, std::string> fields,
+                                                 std::string kind, std::string_view form,
+                                                 bool (*is_valid)(std::string_view),
+                                                 std::string meaning);
+// For requests of the server itself: https, or http to this machine.
+[[nodiscard]] bool is_own_url(std::string_view text);
 
 // The rows of a server file.
 [[nodiscard]] Settings<ServerConfig> server_edge_section();

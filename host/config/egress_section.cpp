@@ -69,13 +69,16 @@ bool is_credential_name(std::string_view name) {
   });
 }
 
-// Why the file cannot be used; empty: it can.
+}  // namespace
+
 std::string credential_mistake(const std::filesystem::path& file) {
   const auto text = read_file(file, extensions::kMaxCredentialBytes);
   if (!text) return text.error().message;
   const auto header = extensions::credential_header(*text);
   return header ? std::string() : show_name(file.native()) + ' ' + header.error().message;
 }
+
+namespace {
 
 void read_secret_files(const Reading& in, Secrets& out, bool are_checked) {
   const YamlNode* const node = in.reader.find(in.key);

@@ -18,5 +18,7 @@ namespace hearth::config {
 // read the server file too; check_secrets() reports those that are missing or hold no credential.
 [[nodiscard]] Setting<ServerConfig> server_secrets_setting();
 void check_secrets(const ServerConfig& server, Report& report);
+// Why this file cannot be a credential; empty: it can.
+[[nodiscard]] std::string credential_mistake(const std::filesystem::path& file);
 
 }  // namespace hearth::config

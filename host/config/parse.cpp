@@ -6,6 +6,7 @@
 #include "config/definitions.hpp"
 #include "config/egress_section.hpp"
 #include "config/server_file.hpp"
+#include "config/tracing_section.hpp"
 #include "config/yaml.hpp"
 
 #include <algorithm>
@@ -161,6 +162,7 @@ LoadResult load_config(const std::optional<fs::path>& server_file,
     const fs::path directory = server_file ? server_file->parent_path() : current_directory;
     config.server = read_server_file(*root, directory, report);
     check_secrets(config.server, report);
+    check_tracing(config.server, report);
     const auto named = config.server.sources.find("classes");
     const bool is_named = named != config.server.sources.end();
     const auto class_files = list_class_files(config.server.classes, is_named,

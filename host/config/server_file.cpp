@@ -5,6 +5,7 @@
 #include "base/ip_network.hpp"
 #include "config/edge_section.hpp"
 #include "config/egress_section.hpp"
+#include "config/tracing_section.hpp"
 #include "config/units.hpp"
 
 #include <algorithm>
@@ -374,6 +375,10 @@ Settings<ServerConfig> make_server_settings() {
   Settings<ServerConfig> edge = server_edge_section();
   settings.insert(std::next(last), std::make_move_iterator(edge.begin()),
                   std::make_move_iterator(edge.end()));
+  const auto log = std::ranges::find(settings, "log.level", &Setting<ServerConfig>::path);
+  Settings<ServerConfig> tracing = tracing_section();
+  settings.insert(log, std::make_move_iterator(tracing.begin()),
+                  std::make_move_iterator(tracing.end()));
   return settings;
 }
 

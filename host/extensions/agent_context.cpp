@@ -2,6 +2,13 @@
 
 namespace hearth::extensions {
 
+OpenSpan OutwardPorts::open_span(std::string_view cause, SpanKind kind) const {
+  if (!record_spans()) return {};
+  const Span above = read_span(cause);
+  if (!above.is_recorded()) return {};
+  return {spans->log(), spans->below(above), kind};
+}
+
 EgressPtr AgentContext::egress() const {
   return {EgressPtr(), &settings().egress};  // settings live as long as the agent
 }

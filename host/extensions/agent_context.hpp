@@ -9,6 +9,7 @@
 #include "extensions/agent_line.hpp"
 #include "extensions/class_settings.hpp"
 #include "extensions/client.hpp"
+#include "extensions/open_span.hpp"
 #include "extensions/origin.hpp"
 #include "extensions/remote_operation.hpp"
 #include "extensions/trace.hpp"
@@ -37,6 +38,11 @@ struct OutwardPorts {
   HttpPort* http = nullptr;
   AgentRouter* agents = nullptr;
   SubAgents* sub_agents = nullptr;
+  SpanSource* spans = nullptr;  // of what the agent causes
+
+  [[nodiscard]] bool record_spans() const { return spans != nullptr && spans->log() != nullptr; }
+  // A span below the one that this traceparent names; empty if it is not recorded.
+  [[nodiscard]] OpenSpan open_span(std::string_view cause, SpanKind kind) const;
 };
 
 // Entries of the agents of one class in the audit log (hearth/ext/audit.h).

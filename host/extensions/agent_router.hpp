@@ -2,6 +2,7 @@
 // How an agent calls other agents.
 
 #include "base/error.hpp"
+#include "extensions/open_span.hpp"
 #include "extensions/origin.hpp"
 #include "extensions/remote_operation.hpp"
 
@@ -30,6 +31,7 @@ struct AgentCall {
   std::chrono::milliseconds timeout{0};
   std::uint64_t window = 0;  // the first credit
   bool must_exist = false;   // the call does not make the callee
+  OpenSpan span = {};        // from the caller's side
 };
 
 // Promises

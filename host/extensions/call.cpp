@@ -85,7 +85,8 @@ AgentCall CallExtension::call_to(storage::AgentKey callee, const CallRequest& re
     origin->depth = event.origin->depth;
     origin->waiting = event.origin->waiting;
   }
-  origin->trace = event.trace;
+  OpenSpan span = agent_.ports().open_span(event.trace, SpanKind::kClient);
+  origin->trace = span.is_open() ? span.span().text() : event.trace;
   ++origin->depth;
   if (event.holds_calls) origin->waiting.push_back({origin->agent, event.runs_alone});
   const bool must_exist =
@@ -96,7 +97,12 @@ AgentCall CallExtension::call_to(storage::AgentKey callee, const CallRequest& re
                  .arguments = arguments_of(request),
                  .origin = std::move(origin),
                  .window = request.window == 0 ? kUsualCallWindow : request.window,
-                 .must_exist = must_exist};
+                 .must_exist = must_exist,
+                 .span = std::move(span)};
+  if (call.span.is_open()) {
+    call.span.set("hearth.agent.class", agent_.key().agent_class);
+    call.span.set("hearth.agent.name", agent_.key().name);
+  }
   if (request.timeout_ms != 0) {
     call.timeout = std::chrono::milliseconds(std::min(request.timeout_ms, kLongestCallTimeout));
   } else if (event.due) {

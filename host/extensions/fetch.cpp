@@ -7,6 +7,7 @@
 #include "base/stop_point.hpp"
 #include "extensions/abi_request.hpp"
 #include "extensions/durable_work.hpp"
+#include "extensions/operation_spans.hpp"
 #include "json/json.hpp"
 #include "json/json_text.hpp"
 #include "storage/agent_database.hpp"
@@ -317,6 +318,15 @@ std::uint64_t bytes_or(std::uint64_t bytes, std::uint64_t by_default) {
 constexpr std::uint32_t kFetchFlags =
     HEARTH_FETCH_FOLLOW | HEARTH_FETCH_HTTP2 | HEARTH_FETCH_RESUME;
 
+// The trace of the operation that it belongs to, or else of the event.
+std::string above_request(const AgentContext& it, std::string_view operation,
+                          const std::string& event) {
+  const auto* const operations = it.extensions().find<OperationSpans>();
+  if (operations == nullptr || operation.empty()) return event;
+  const Span span = operations->span_of(operation);
+  return span.is_none() ? event : span.text();
+}
+
 hearth_status start_fetch(AgentContext& it, const hearth_fetch_request* given, std::uint64_t token,
                           std::uint64_t* id) {
   const auto read = read_struct(given);
@@ -338,9 +348,13 @@ hearth_status start_fetch(AgentContext& it, const hearth_fetch_request* given, s
   if (!headers) return fail(it, HEARTH_E_INVALID, R"(headers are JSON: [["name","value"], ...])");
   CallOrigin event = it.calls().origin(read->call);
   if (event.trace.empty()) event.trace = it.calls().trace();
-  if (!event.trace.empty() && find_header(*headers, kTraceHeader) == nullptr)
-    headers->emplace_back(kTraceHeader, event.trace);
   FetchRequest request;
+  request.span =
+      it.ports().open_span(above_request(it, *operation, event.trace), SpanKind::kClient);
+  if (find_header(*headers, kTraceHeader) == nullptr) {
+    const std::string trace = request.span.is_open() ? request.span.span().text() : event.trace;
+    if (!trace.empty()) headers->emplace_back(kTraceHeader, trace);
+  }
   request.call = read->call;
   request.its_method = std::move(event.method);
   request.trace = std::move(event.trace);

@@ -4,6 +4,7 @@
 #include "base/egress_rules.hpp"
 #include "base/error.hpp"
 #include "extensions/class_settings.hpp"
+#include "extensions/open_span.hpp"
 #include "extensions/remote_operation.hpp"
 #include "extensions/types.hpp"
 
@@ -22,6 +23,7 @@ struct FetchRequest {
   CallId call = 0;
   std::string its_method;  // the method of the call
   std::string trace;
+  OpenSpan span;
   std::string method;
   std::string url;
   Headers headers;

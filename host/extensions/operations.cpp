@@ -4,6 +4,7 @@
 #include "base/stop_point.hpp"
 #include "extensions/abi_request.hpp"
 #include "extensions/fibers.hpp"
+#include "extensions/operation_spans.hpp"
 #include "json/json_object_text.hpp"
 
 #include <hearth/ext/drain.h>
@@ -42,6 +43,12 @@ Result<void> check_listed(const AgentContext& agent, const durable::OperationReq
                                            " with another effect"};
 }
 
+void end_span(const AgentContext& agent, std::uint64_t operation, std::string_view state,
+              bool has_failed) {
+  if (auto* const spans = agent.extensions().find<OperationSpans>())
+    spans->end(operation, state, has_failed);
+}
+
 }  // namespace
 
 Result<OperationsExtension::Begun> OperationsExtension::begin(
@@ -51,6 +58,8 @@ Result<OperationsExtension::Begun> OperationsExtension::begin(
   auto begun = agent_.work().operations().begin(request);
   agent_.work().report_operations();
   if (begun.has_error()) return begun.error();
+  if (agent_.ports().record_spans())
+    agent_.of<OperationSpans>().begin(begun->operation, begun->id, request.kind);
   if (begun->decision != OperationDecision::kRun) return Begun{*std::move(begun), 0};
   stop_point("operation.started.written");
   agent_.work().stop_at_commit("operation.started.committed");
@@ -62,6 +71,7 @@ Result<OperationsExtension::Begun> OperationsExtension::begin(
   if (wait.has_error()) {
     ledger.never_begins(begun->operation);
     (void)ledger.settle(begun->operation, OperationOutcome::kCutOff, wait.error().message);
+    end_span(agent_, begun->operation, to_string(wait.error().code), true);
     agent_.work().report_operations();
     return wait.error();
   }
@@ -76,6 +86,8 @@ Result<OperationState> OperationsExtension::settle(std::uint64_t operation,
   const auto state = agent_.work().operations().settle(operation, outcome, body);
   agent_.work().report_operations();
   if (!state && state.error().code != Errc::kLimitExceeded) return state;
+  const OperationState reached = state ? *state : OperationState::kCompleted;
+  end_span(agent_, operation, to_string(reached), reached != OperationState::kCompleted);
   stop_point("operation.settled.written");
   agent_.work().stop_at_commit("operation.settled.committed");
   return state;
@@ -340,6 +352,11 @@ hearth_status set_operation_cost(AgentContext& it, std::string_view id, std::uin
   return status_of(it, it.work().operations().set_cost(id, cost));
 }
 
+hearth_status describe_operation(AgentContext& it, std::string_view id, std::string_view name,
+                                 std::string_view attributes) {
+  return status_of(it, it.of<OperationSpans>().describe(id, name, attributes));
+}
+
 constexpr hearth_operations_v1 kOperations = {
     .begin = kDoor<begin_operation>,
     .settle = kDoor<settle_operation>,
@@ -349,7 +366,8 @@ constexpr hearth_operations_v1 kOperations = {
     .answer = kDoor<operation_answer>,
     .path = kDoor<operation_path>,
     .drop_answer = kDoor<drop_operation_answer, DoorKind::kWork>,
-    .set_cost = kDoor<set_operation_cost, DoorKind::kWork>};
+    .set_cost = kDoor<set_operation_cost, DoorKind::kWork>,
+    .describe = kDoor<describe_operation>};
 
 }  // namespace
 

@@ -1,5 +1,7 @@
 #include "extensions/trace.hpp"
 
+#include "extensions/open_span.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -60,7 +62,7 @@ Span read_span(std::string_view text) {
           .flags = *version == 0 ? all : static_cast<std::uint8_t>(all & kSampled)};
 }
 
-SpanSource::SpanSource(Random& random) : state_(0) {
+SpanSource::SpanSource(Random& random, SpanLog* log) : state_(0), log_(log) {
   random.fill(std::as_writable_bytes(std::span(&state_, 1)));
 }
 
@@ -80,12 +82,14 @@ std::uint64_t SpanSource::next() {
 Span SpanSource::root() {
   const std::uint64_t high = next();
   const std::uint64_t low = next();
-  return {.trace = {high, low}, .id = next()};
+  Span span{.trace = {high, low}, .id = next()};
+  if (log_ != nullptr && !is_sampled(span.trace, log_->ratio())) span.flags = 0;
+  return span;
 }
 
 Span SpanSource::below(const Span& cause) {
   if (cause.is_none()) return root();
-  return {.trace = cause.trace, .id = next(), .flags = cause.flags};
+  return {.trace = cause.trace, .id = next(), .flags = cause.flags, .parent = cause.id};
 }
 
 std::string new_trace(Random& random) {

@@ -19,8 +19,11 @@ struct Span {
   std::array<std::uint64_t, 2> trace{};
   std::uint64_t id = 0;  // 0: no span
   std::uint8_t flags = 1;
+  std::uint64_t parent = 0;  // of a span of this server: the span above it; 0: none, or not known
 
   [[nodiscard]] bool is_none() const { return id == 0; }
+  // The flag `sampled`.
+  [[nodiscard]] bool is_recorded() const { return !is_none() && (flags & 1U) != 0; }
   // A traceparent of version 00; empty for no span.
   [[nodiscard]] std::string text() const;
 };
@@ -29,13 +32,18 @@ struct Span {
 // reads the fields of version 00, as the specification says.
 [[nodiscard]] Span read_span(std::string_view traceparent);
 
+class SpanLog;
+
 // Gives different ids without a system call for each. The ids are not secret: some of them are
 // enough to guess others.
 //
 // Threads   One.
 class SpanSource {
  public:
-  explicit SpanSource(Random& random);
+  // `log`: takes the spans that are recorded (open_span.hpp); null: none are.
+  explicit SpanSource(Random& random, SpanLog* log = nullptr);
+
+  [[nodiscard]] SpanLog* log() const { return log_; }
 
   // The first span of a new trace.
   [[nodiscard]] Span root();
@@ -46,6 +54,7 @@ class SpanSource {
   std::uint64_t next();  // never 0
 
   std::uint64_t state_;
+  SpanLog* const log_;
 };
 
 // A new trace, as text.

@@ -216,7 +216,8 @@ constexpr auto kWatchedOperations =
           Member<&hearth_operations_v1::answer, "hearth.operations/1 answer">,
           Member<&hearth_operations_v1::path, "hearth.operations/1 path">,
           Member<&hearth_operations_v1::drop_answer, "hearth.operations/1 drop_answer">,
-          Member<&hearth_operations_v1::set_cost, "hearth.operations/1 set_cost">>();
+          Member<&hearth_operations_v1::set_cost, "hearth.operations/1 set_cost">,
+          Member<&hearth_operations_v1::describe, "hearth.operations/1 describe">>();
 
 constexpr auto kWatchedQueue =
     watch<hearth_queue_v1, &queue_extension, Member<&hearth_queue_v1::push, "hearth.queue/1 push">,

@@ -94,11 +94,19 @@ class OutgoingCall final : public extensions::RemoteOperation {
   void end(Result<std::string> outcome) {
     if (end_) return;
     end_ = std::move(outcome);
+    if (end_->has_error()) call_.span.fail(to_string(end_->error().code));
+    call_.span.end();
     stop_waiting();
     tell();
   }
 
  private:
+  void describe_span() {
+    if (!call_.span.is_open()) return;
+    call_.span.name(callee_.agent_class + '.' + method_);
+    call_.span.set("hearth.callee.class", callee_.agent_class);
+    call_.span.set("hearth.callee.name", callee_.name);
+  }
   void fail(Error why);
   // Gives the listener what its credit allows. This object may be gone afterwards.
   void tell();
@@ -186,6 +194,7 @@ Result<std::shared_ptr<const ServedClass>> find_class(const ClassRegistry& class
 
 void OutgoingCall::start(extensions::RemoteListener& listener) {
   listener_ = &listener;
+  describe_span();
   if (call_.origin->depth > extensions::kMaxCallDepth)
     return fail({Errc::kLimitExceeded, "more than " + std::to_string(extensions::kMaxCallDepth) +
                                            " calls between agents wait for each other"});
@@ -198,6 +207,7 @@ void OutgoingCall::start(extensions::RemoteListener& listener) {
     if (!name) return fail(name.error());
     callee_.name = *std::move(name);
   }
+  describe_span();
   const extensions::CallOrder order = served->call_order();
   if (order.holds_calls() && !call_.origin->waiting.empty()) {
     runs_alone_ = order.runs_alone(EventKind::kCall, call_.method);

@@ -63,6 +63,16 @@ extensions::CallOrder AgentCalls::call_order() const {
           .exclusive = parts_.agent_class.exclusive_methods()};
 }
 
+std::pair<CallId, CallInProgress&> AgentCalls::begin(EventKind kind, const extensions::Span& span) {
+  const auto begun = CallsInProgress::begin(kind, span);
+  if (extensions::SpanLog* const log = parts_.services.spans.log()) {
+    const auto its_kind =
+        answers_client(kind) ? extensions::SpanKind::kServer : extensions::SpanKind::kInternal;
+    begun.second.traced = extensions::OpenSpan(log, span, its_kind);
+  }
+  return begun;
+}
+
 void AgentCalls::begin(Event& incoming, const extensions::Span& span, SteadyTime now) {
   const auto [id, call] = begin(incoming.kind, span);
   call.retry_key = std::move(incoming.retry_key);
@@ -195,6 +205,7 @@ void AgentCalls::finish(CallId id, CallInProgress& call, const Result<std::strin
     parts_.outbox.push(std::move(effect));
   }
   parts_.figures.event_ended(call.kind, outcome_of(outcome));
+  end_span(call, outcome.has_error() ? to_string(outcome.error().code) : "");
   std::optional<Error> error;
   if (outcome.has_error()) error = outcome.error();
   // An error with another code is the author's answer to the client, and is not logged.
@@ -205,6 +216,25 @@ void AgentCalls::finish(CallId id, CallInProgress& call, const Result<std::strin
   completions_.push_back(
       Completion{call.kind, call.connection, call.began, std::move(error), id, call.span});
   end(id, call);
+}
+
+void AgentCalls::end_span(CallInProgress& call, std::string_view error) const {
+  extensions::OpenSpan span = std::move(call.traced);
+  if (!span.is_open()) return;
+  const std::string agent_class(parts_.agent_class.name());
+  const std::string kind(to_string(call.kind));
+  span.name(agent_class + '.' + (call.method.empty() ? kind : call.method));
+  span.set("hearth.agent.class", agent_class);
+  span.set("hearth.agent.name", parts_.agent.key().name);
+  span.set("hearth.event", kind);
+  if (call.work && !call.work->name.empty()) span.set("hearth.work", call.work->name);
+  if (call.kind == EventKind::kRequest) {
+    span.set("http.request.method", call.method);
+    if (error.empty())
+      span.set("http.response.status_code", static_cast<std::int64_t>(call.head.status));
+  }
+  span.fail(error);
+  span.end();
 }
 
 Result<void> AgentCalls::emit(CallId id, std::string_view part) {
@@ -238,6 +268,7 @@ void AgentCalls::forget_connection(ConnectionId id) {
 std::vector<OwnedEvent> AgentCalls::cut_off_all(bool again, const Error& why) {
   for_each([&](CallId /*id*/, CallInProgress& call) {
     parts_.figures.event_ended(call.kind, EventOutcome::kEvicted);
+    end_span(call, "evicted");
     disarm_deadline(call);
     const Connection* const client = parts_.clients.connection(call.connection);
     const bool can_read = call.connection == 0 || (client != nullptr && !client->closing);

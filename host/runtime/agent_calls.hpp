@@ -65,7 +65,8 @@ class AgentCalls final : public CallsInProgress, public extensions::AgentCalls {
   explicit AgentCalls(const Parts& parts);
 
   // ---- events of the slot ----
-  using CallsInProgress::begin;
+  // The call is valid until its end.
+  std::pair<CallId, CallInProgress&> begin(EventKind kind, const extensions::Span& span);
   // An event from outside begins at `now`, under `span`: takes its freight, and completes its
   // content.
   void begin(Event& incoming, const extensions::Span& span, SteadyTime now);
@@ -125,6 +126,8 @@ class AgentCalls final : public CallsInProgress, public extensions::AgentCalls {
   [[nodiscard]] Result<void> may_submit() const;
   [[nodiscard]] SubmittedOperation submitted(std::uint32_t operation, std::uint64_t token) const;
   void arm(CallId id, CallInProgress& call, std::chrono::milliseconds timeout);
+  // Its span, if that is recorded, ends. `error` is empty if the event has not failed.
+  void end_span(CallInProgress& call, std::string_view error) const;
 
   const Parts parts_;
   bool has_instance_ = false;

@@ -5,6 +5,7 @@
 #include "base/slot_map.hpp"
 #include "extensions/call_key.hpp"
 #include "extensions/durable_work.hpp"
+#include "extensions/open_span.hpp"
 #include "extensions/trace.hpp"
 #include "runtime/call_sink.hpp"
 #include "runtime/event.hpp"
@@ -31,6 +32,7 @@ struct CallInProgress {
   extensions::OriginPtr origin;
   // The span of the event, and of operations that it has begun. Those may go on when it is over.
   extensions::Span span;
+  extensions::OpenSpan traced;  // the record of that span
   std::shared_ptr<CallSink> sink;
   std::unique_ptr<RequestHead> request;
   ResponseHead head;

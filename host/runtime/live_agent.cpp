@@ -122,7 +122,8 @@ void LiveAgent::deliver_start(const Span& cause) {
   deliver_own(event, spans().below(cause), services_.limits.start_timeout);
 }
 
-void LiveAgent::deliver_own(AgentEvent event, const Span& span, std::chrono::milliseconds time) {
+void LiveAgent::deliver_own(AgentEvent event, Span span, std::chrono::milliseconds time) {
+  span.parent = 0;  // no span of an event
   event.call = calls_.begin(event.kind, span).first;
   event.deadline_ms = static_cast<std::uint64_t>(time.count());
   accept_call(event);

@@ -281,7 +281,7 @@ class LiveAgent final : public extensions::AgentContext,
   // Delivers the event of a call, which is in progress since this turn.
   void accept_call(const AgentEvent& event);
   // Begins a call for an event of the agent's own life, and delivers it.
-  void deliver_own(AgentEvent event, const Span& span, std::chrono::milliseconds time);
+  void deliver_own(AgentEvent event, Span span, std::chrono::milliseconds time);
   // The agent's boundary: runs what may touch storage. False: storage has failed.
   template <class Action>
   bool guard(const Action& action) {

@@ -87,7 +87,8 @@ Runtime::Runtime(std::span<ShardLoop* const> loops, const storage::DataDirectory
       directory_checkpointer_,
       options_.http_port,
       [this](unsigned index) { return call_routers_[index].get(); },
-      object_places_};
+      object_places_,
+      options_.span_log};
   for (ShardLoop* const loop : loops_)
     call_routers_.push_back(std::make_unique<AgentCallRouter>(*loop, call_paths_));
   const auto count = static_cast<unsigned>(loops_.size());

@@ -48,6 +48,9 @@ struct RuntimeOptions {
   // How the agents of a shard reach other servers; empty: they cannot. The ports outlive the
   // runtime.
   std::function<extensions::HttpPort*(unsigned shard)> http_port{};
+  // Takes the spans of events, and of what they cause; null: none are recorded. It outlives the
+  // runtime.
+  extensions::SpanLog* span_log = nullptr;
 };
 
 // Threads    Each member says.

@@ -79,7 +79,7 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
                 {.http = environment.http_port ? environment.http_port(index) : nullptr,
                  .agents = environment.agent_router ? environment.agent_router(index) : nullptr,
                  .sub_agents = this},
-                extensions::SpanSource(environment.random)},
+                extensions::SpanSource(environment.random, environment.span_log)},
       slot_parts_{services_,
                   admission_,
                   handles_,
@@ -88,6 +88,7 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
                   [this](const AgentSlot& slot) { look_at_unused(slot); },
                   [this] { one_left(); },
                   [this](const storage::AgentKey& key) { end_below(key); }} {
+  services_.ports.spans = &services_.spans;
   directory_.leave_wal_to(environment.directory_checkpointer);
   const auto mine = [index, count](const storage::AgentKey& key) {
     return shard_index(key, count) == index;

@@ -63,7 +63,8 @@ struct ShardEnvironment {
   const std::function<extensions::HttpPort*(unsigned shard)>& http_port;
   // How the agents of a shard reach other agents; null: they cannot.
   std::function<extensions::AgentRouter*(unsigned shard)> agent_router;
-  ObjectPlaces& object_places;  // shared by all shards
+  ObjectPlaces& object_places;    // shared by all shards
+  extensions::SpanLog* span_log;  // null: no spans are recorded
 };
 
 // The parts of a shard that its live agents use. It owns none of them.

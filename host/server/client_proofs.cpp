@@ -2,11 +2,10 @@
 
 #include "api/edge_rules.hpp"
 #include "base/close_codes.hpp"
-#include "base/egress_rules.hpp"
 #include "base/files.hpp"
+#include "server/outbound_port.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <filesystem>
 #include <ranges>
@@ -18,13 +17,6 @@ namespace {
 
 // A provider that is slower than this counts as one that does not answer.
 constexpr std::chrono::milliseconds kDownloadTime{10'000};
-
-// The operator chooses the URL: its name may lead to any address, also inside the own network.
-std::shared_ptr<const EgressRules> everywhere() {
-  const std::array<std::string, 3> all{"*", "0.0.0.0/0", "::/0"};
-  auto rules = EgressRules::parse(all, {});
-  return std::make_shared<const EgressRules>(rules ? *std::move(rules) : EgressRules());
-}
 
 auth::ProofSources::Read file_reader(const std::filesystem::path& file, std::size_t max_bytes) {
   if (file.empty()) return {};

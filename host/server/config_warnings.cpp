@@ -68,6 +68,8 @@ void warn_of_readable(const config::ServerConfig& server, Warnings& all) {
     look("auth.keys_readable", server.auth.keys_file, "sign tokens with what they read there");
   for (const auto& [name, file] : server.secrets)
     look("server.secret_readable", file, "read the credential " + quote_text(name));
+  for (const auto& file : server.tracing.headers)
+    look("server.secret_readable", file, "read a header of tracing.headers");
 }
 
 // Why no client gets in; empty: some may.

@@ -1,11 +1,13 @@
 #include "server/outbound_port.hpp"
 
+#include "base/authority.hpp"
 #include "base/secret_mask.hpp"
 #include "base/stop_point.hpp"
 #include "extensions/agent_line.hpp"
 #include "extensions/fetch.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -101,12 +103,14 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
         call_(request.call),
         method_(std::move(request.its_method)),
         trace_(std::move(request.trace)),
+        span_(std::move(request.span)),
         class_(port.of_class(class_name_)),
         limits_(request.limits),
         request_(outbound_request(std::move(request))),
         mask_(key_of(request_.secret_headers)),
         host_(host_of(request_.url)) {
     request_.credit += mask_.size();  // what waits in the mask gets no credit
+    if (span_.is_open()) describe_span();
   }
   ~Exchange() override {
     *self_ = nullptr;
@@ -146,6 +150,16 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
   }
 
  private:
+  // Without the path and the query, which may hold secrets.
+  void describe_span() {
+    span_.name(request_.method);
+    span_.set("hearth.agent.class", class_name_);
+    span_.set("hearth.agent.name", agent_);
+    span_.set("http.request.method", request_.method);
+    const auto authority = parse_authority(host_);
+    span_.set("server.address", authority ? authority->host : host_);
+  }
+
   // For the first request, and for each request after a redirect.
   void ask(std::uint64_t body) {
     asked_body_ = body;
@@ -207,6 +221,8 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
   }
 
   void on_head(net::OutboundHead head) override {
+    span_.set("http.response.status_code", std::int64_t{head.status});
+    if (head.status >= 400) span_.fail(std::to_string(head.status));
     extensions::Headers headers;
     for (net::HttpHeader& each : head.headers)
       headers.emplace_back(std::move(each.name), mask_.hide(std::move(each.value)));
@@ -233,6 +249,7 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
     const auto self = self_;
     if (std::string rest = mask_.end(); !rest.empty()) listener_->part(std::move(rest), 0);
     if (*self == nullptr) return;
+    span_.end();
     leave(class_.answered);
     listener_->end(std::string(), 0);
   }
@@ -242,6 +259,8 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
     if (is_of_day) failure.code = Errc::kLimitExceeded;
     exchange_.reset();
     const bool is_refused = failure.phase == Phase::kRules;
+    span_.fail(to_string(failure.code));
+    span_.end();
     leave(is_refused ? class_.refused : class_.failed);
     port_.parts_.logger.write_limited(is_refused ? LogLevel::kWarn : LogLevel::kInfo,
                                       is_refused ? "fetch.refused" : "fetch.failed",
@@ -273,6 +292,7 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
   const extensions::CallId call_;
   const std::string method_;
   const std::string trace_;
+  extensions::OpenSpan span_;
   Class& class_;
   const extensions::EgressLimits limits_;
   net::OutboundRequest request_;  // moved from when it runs
@@ -310,10 +330,16 @@ Result<std::unique_ptr<extensions::RemoteOperation>> OutboundPort::make(
   return std::make_unique<Exchange>(*this, std::move(request));
 }
 
+std::shared_ptr<const EgressRules> everywhere() {
+  const std::array<std::string, 3> all{"*", "0.0.0.0/0", "::/0"};
+  auto rules = EgressRules::parse(all, {});
+  return std::make_shared<const EgressRules>(rules ? *std::move(rules) : EgressRules());
+}
+
 Result<std::unique_ptr<WaysOut>> WaysOut::open(
-    const std::filesystem::path& file, const config::EgressConfig& settings,
-    std::span<const std::unique_ptr<runtime::AsioLoop>> loops, const Clock& clock, Metrics& metrics,
-    Logger& logger) {
+    const std::filesystem::path& file, const config::ServerConfig& settings,
+    std::span<const std::unique_ptr<runtime::AsioLoop>> loops, const Clock& clock, Random& random,
+    Metrics& metrics, Logger& logger) {
   std::unique_ptr<WaysOut> ways;
   try {
     ways.reset(new WaysOut(file, clock, logger));
@@ -324,9 +350,9 @@ Result<std::unique_ptr<WaysOut>> WaysOut::open(
                      ". Put it back from a backup, or remove it: then they begin anew"};
   }
   for (const auto& loop : loops) {
-    auto made = net::OutboundHttp::make(
-        loop->context(),
-        {.max_exchanges = settings.max_requests, .extra_ca_file = settings.ca_file.native()});
+    auto made = net::OutboundHttp::make(loop->context(),
+                                        {.max_exchanges = settings.egress.max_requests,
+                                         .extra_ca_file = settings.egress.ca_file.native()});
     if (!made) return Error{made.error().code, "egress.ca_file: " + made.error().message};
     net::OutboundHttp& http = *ways->clients_.emplace_back(*std::move(made));
     ways->ports_.push_back(
@@ -335,6 +361,16 @@ Result<std::unique_ptr<WaysOut>> WaysOut::open(
                                                            .budget = ways->budget_,
                                                            .metrics = metrics,
                                                            .logger = logger}));
+  }
+  if (!settings.tracing.endpoint.empty()) {
+    auto started = SpanExporter::start({.settings = settings.tracing,
+                                        .egress = settings.egress,
+                                        .clock = clock,
+                                        .random = random,
+                                        .metrics = metrics,
+                                        .logger = logger});
+    if (!started) return started.error();
+    ways->exporter_ = *std::move(started);
   }
   return ways;
 }

@@ -11,6 +11,7 @@
 #include "runtime/asio_loop.hpp"
 #include "runtime/shard_loop.hpp"
 #include "server/egress_budget.hpp"
+#include "server/span_exporter.hpp"
 #include "telemetry/metrics.hpp"
 
 #include <cstdint>
@@ -69,7 +70,11 @@ class OutboundPort final : public extensions::HttpPort {
   std::map<std::string, Class, std::less<>> classes_;
 };
 
-// An HTTP client and a port for each loop, and the limits that all share.
+// Rules for requests of the server itself. The operator chooses their URLs: a name may lead to any
+// address, also inside the own network.
+[[nodiscard]] std::shared_ptr<const EgressRules> everywhere();
+
+// An HTTP client and a port for each loop, the limits that all share, and the exporter of spans.
 //
 // Threads    The thread that makes it, while the loops do not run; ports as they say.
 // Lifetime   It outlives the runtime. The loops and its arguments outlive it.
@@ -78,15 +83,20 @@ class WaysOut {
   // `file`: the record of used limits.
   // Failure  A sentence for the operator: the record or the file of authorities cannot be read.
   static Result<std::unique_ptr<WaysOut>> open(
-      const std::filesystem::path& file, const config::EgressConfig& settings,
-      std::span<const std::unique_ptr<runtime::AsioLoop>> loops, const Clock& clock,
+      const std::filesystem::path& file, const config::ServerConfig& settings,
+      std::span<const std::unique_ptr<runtime::AsioLoop>> loops, const Clock& clock, Random& random,
       Metrics& metrics, Logger& logger);
 
   [[nodiscard]] extensions::HttpPort* port(unsigned shard) { return ports_[shard].get(); }
   // For requests of the server itself, which count for no class.
   [[nodiscard]] net::OutboundHttp& http(unsigned shard) { return *clients_[shard]; }
+  // Null: there is no collector.
+  [[nodiscard]] extensions::SpanLog* span_log() { return exporter_ ? &exporter_->log() : nullptr; }
   // Call it after the loops have stopped: then agents send no more requests.
-  void stop() { budget_.stop(); }
+  void stop() {
+    budget_.stop();
+    if (exporter_) exporter_->stop();
+  }
 
  private:
   WaysOut(const std::filesystem::path& file, const Clock& clock, Logger& logger)
@@ -95,6 +105,7 @@ class WaysOut {
   EgressBudget budget_;
   std::vector<std::unique_ptr<net::OutboundHttp>> clients_;
   std::vector<std::unique_ptr<OutboundPort>> ports_;
+  std::unique_ptr<SpanExporter> exporter_;  // null: there is no collector
 };
 
 }  // namespace hearth::server

@@ -217,7 +217,7 @@ Result<void> Server::Parts::start_loops() {
   for (std::size_t i = 0; i < config::shard_count(config.server); ++i) {
     shards.push_back(loops.emplace_back(std::make_unique<runtime::AsioLoop>(clock)).get());
   }
-  auto opened = WaysOut::open(data->path() / "server.db", config.server.egress, loops, clock,
+  auto opened = WaysOut::open(data->path() / "server.db", config.server, loops, clock, random,
                               metrics, logger);
   if (!opened) return opened.error();
   ways_out = *std::move(opened);
@@ -226,14 +226,14 @@ Result<void> Server::Parts::start_loops() {
       ClientProofs::open(config.server.auth, *loops.front(), ways_out->http(0), clock, logger);
   if (!proofs) return proofs.error();
   client_proofs = *std::move(proofs);
-  runtime::RuntimeOptions options;
-  options.limits = config.server.runtime;
+  runtime::RuntimeOptions options{.limits = config.server.runtime,
+                                  .state_frame = protocol::state_frame};
   options.http_port = [this](unsigned shard) { return ways_out->port(shard); };
+  options.span_log = ways_out->span_log();
   options.closing_threads = 1;
   // Several threads: agents that write at the same rate are due at the same moment, and the device
   // syncs several files at once.
   options.checkpointing_threads = 4;
-  options.state_frame = protocol::state_frame;
   options.object_name = [max = config.server.limits.max_name](std::string_view name) {
     return protocol::reachable_object_name(name, max);
   };

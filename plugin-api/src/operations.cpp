@@ -25,6 +25,15 @@ void OperationAttempt::set_cost(std::uint64_t cost) const {
              "set a cost");
 }
 
+void OperationAttempt::describe(std::string_view name, const Json& attributes) const {
+  const detail::Activation& live = activation_of(*this);
+  const std::string json = attributes.dump(-1, ' ', false, Json::error_handler_t::replace);
+  live.check(detail::operation_table(live).describe(
+                 live.host(), live.id(), detail::slice(std::string_view(id)), detail::slice(name),
+                 detail::slice(std::string_view(json))),
+             "describe an operation");
+}
+
 std::string OperationAttempt::path() const {
   const detail::Activation& live = activation_of(*this);
   hearth_bytes path = {nullptr, 0};

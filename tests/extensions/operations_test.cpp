@@ -76,6 +76,10 @@ TEST_F(AbiOperationsTest, ItsFunctionsKeepTheCommonRules) {
        [&](Host host, hearth_agent agent) {
          return operations_.set_cost(host, agent, slice("i"), 1);
        }},
+      {"describe", false,
+       [&](Host host, hearth_agent agent) {
+         return operations_.describe(host, agent, slice("i"), slice("n"), slice("{}"));
+       }},
       {"answer", false,
        [&](Host host, hearth_agent agent) {
          return operations_.answer(host, agent, slice("i"), &record_, &body_);

@@ -15,6 +15,7 @@ const [certificate, key] = process.argv.slice(2).map((path) => fs.readFileSync(p
 const stats = { http: 0, https: 0, silent: 0, open: 0, cancelled: 0, streams: 0, requests: 0 };  // connections; open answers of /sse; all but /stats
 const counts = {};  // requests of /v1/chat/completions by their key
 let held = {};  // the chat whose answer is withheld, once: its key, and the part that comes
+const traces = [];  // what /v1/traces has got
 const charges = {};  // effects of /charges by their key
 const late = {};  // effects of /charges that are under way, by their key
 let killer = {};  // where /charges kills the asking server, and at which visit
@@ -156,6 +157,15 @@ const paths = {
   '/hold': (request, response, query) => {
     held = { key: query.get('key'), part: query.get('part') };
     json(response, held);
+  },
+  // A collector of traces, which refuses the first time. GET: what it has got.
+  '/v1/traces': async (request, response) => {
+    if (request.method === 'GET') return json(response, traces.slice(1));
+    const { 'content-type': type, 'x-collector-key': key } = request.headers;
+    traces.push({ type, key, ...JSON.parse(await text(request)) });
+    if (traces.length > 1) return json(response, { partialSuccess: {} });
+    response.writeHead(503, { 'retry-after': '0' });
+    response.end();
   },
   '/charges': charge,
   '/poems': poem,

@@ -105,6 +105,10 @@ struct OperationAttempt {
   // that only the run shows, such as tokens. Written with the running turn.
   // Failure   HostError: NOT_FOUND once the operation has ended, INVALID (above 10^15)
   void set_cost(std::uint64_t cost) const;
+  // For the span of the operation, if the server sends traces to a collector: its name in place of
+  // the kind, and attributes, an object of texts, numbers and booleans. No secrets, no contents.
+  // Failure   HostError: INVALID
+  void describe(std::string_view name, const Json& attributes) const;
 };
 
 // The result of a probe.

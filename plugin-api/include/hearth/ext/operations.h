@@ -237,9 +237,17 @@ typedef struct hearth_operations_v1 {
    * with it. NOT_FOUND: no operation of this id runs. INVALID: above 10^15. [instance] */
   hearth_status (*set_cost)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
                             uint64_t cost);
+
+  /* Describes the span of a running operation for the server's collector of traces: its name in
+   * place of the kind (empty: it stays), and `attributes`, a JSON object of texts, numbers and
+   * booleans such as {"gen_ai.request.model":"m"}, in place of earlier values. Not kept, and in
+   * vain if the server records no span. No secrets and no contents. INVALID: something else, more
+   * than 32 attributes, a key over 64 bytes, a text or a name over 256. [instance] */
+  hearth_status (*describe)(const hearth_host* host, hearth_agent agent, hearth_bytes id,
+                            hearth_bytes name, hearth_bytes attributes);
 } hearth_operations_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_operations_v1) == 72, "layout");
+HEARTH_STATIC_ASSERT(sizeof(hearth_operations_v1) == 80, "layout");
 
 /* ---- what a class says about its kinds ---- */
 

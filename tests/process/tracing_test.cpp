@@ -1,0 +1,150 @@
+// A real server that sends its spans to a collector, which is there, slow or away.
+
+#include "json/json.hpp"
+#include "net/raw_client.hpp"
+#include "process/process_fixture.hpp"
+#include "support/built.hpp"
+#include "support/exposition.hpp"
+#include "support/provider.hpp"
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hearth::testing {
+namespace {
+
+class TracingProcessTest : public ProcessTest {
+ protected:
+  TracingProcessTest() {
+    install(built::agent("traced-agent"), "traced-agent.so");
+    put("classes/traced.yaml", "class: Traced\negress: {allow: [127.0.0.1]}\n");
+    put("collector.key", "X-Collector-Key: opensesame\n");
+  }
+  [[nodiscard]] std::unique_ptr<ServerProcess> serve_with(const std::string& endpoint) const {
+    put("hearth.yaml", "tracing: {endpoint: \"" + endpoint +
+                           "\", headers: [collector.key], service_name: shop}\n");
+    return serve_ready({"--config", "hearth.yaml", "--shards", "2"});
+  }
+  [[nodiscard]] std::string provider(const std::string& path) const {
+    return "http://127.0.0.1:" + std::to_string(provider_.http()) + path;
+  }
+  static double value(const ServerProcess& server, const std::string& name,
+                      const std::map<std::string, std::string>& labels = {}) {
+    const Exposition seen(request(server, "GET", "/metrics").body);
+    return seen.value(name, labels).value_or(0);
+  }
+
+  // A call over a WebSocket, which is closed afterwards; returns the header that /echo got.
+  [[nodiscard]] std::string forward(const ServerProcess& server, const std::string& trace) const {
+    RawClient client(server.port());
+    EXPECT_EQ(client.upgrade("/agents/traced/caller", "traceparent: " + trace + "\r\n").status,
+              101);
+    client.send(RawClient::text_frame(R"({"type":"rpc","id":"1","method":"forward","args":[")" +
+                                      provider("/echo") + R"("]})"));
+    Json answer;
+    while (!answer.is_object() || answer.at("type") != "rpc")
+      answer = parse_json(client.read_text()).value();
+    EXPECT_EQ(answer.at("success"), true) << dump_json(answer);
+    return answer.value("result", "");
+  }
+
+  Provider provider_;
+};
+
+// {"stringValue":"a"} and others, as a text.
+std::string attribute(const Json& span, const std::string& key) {
+  for (const Json& each : span.at("attributes")) {
+    if (each.at("key") != key) continue;
+    const Json& its = each.at("value").front();
+    return its.is_string() ? its.get<std::string>() : dump_json(its);
+  }
+  return "";
+}
+
+TEST_F(TracingProcessTest, ATraceGoesFromAClientOverTwoAgentsToAnotherServer) {
+  const auto server = serve_with(provider("/v1/traces"));
+  const std::string trace = "0af7651916cd43dd8448eb211c80319c";
+  const std::string got = forward(*server, "00-" + trace + "-b7ad6b7169203331-01");
+  // The answer to a request has the id of its trace, which this client does not want recorded.
+  const Reply unrecorded =
+      RawClient(server->port())
+          .request(
+              "GET /agents/traced/caller HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+              "traceparent: 00-11111111111111111111111111111111-b7ad6b7169203331-00\r\n\r\n");
+  EXPECT_NE(unrecorded.head.find("traceresponse: 00-11111111111111111111111111111111-"),
+            std::string::npos)
+      << unrecorded.head;
+  server->wait_for_log("tracing.failing");
+  server->wait_for_log("tracing.recovered");
+  EXPECT_GT(value(*server, "hearth_spans_exported_total"), 0);
+  EXPECT_EQ(server->stop(), kClean);
+
+  RawClient reader(provider_.http());
+  const Json batches = parse_json(reader
+                                      .request("GET /v1/traces HTTP/1.1\r\nHost: a\r\n"
+                                               "Connection: close\r\n\r\n")
+                                      .body)
+                           .value();
+  const std::string all = dump_json(batches);
+  for (const char* absent : {"secret", "1111111111111111", "/echo"})
+    EXPECT_EQ(all.find(absent), std::string::npos) << absent;
+  std::map<std::string, Json> spans;  // by kind and name
+  for (const Json& batch : batches) {
+    EXPECT_EQ(batch.at("type"), "application/json");
+    EXPECT_EQ(batch.at("key"), "opensesame");
+    const Json& resource = batch.at("resourceSpans").at(0);
+    EXPECT_EQ(attribute(resource.at("resource"), "service.name"), "shop");
+    for (const Json& span : resource.at("scopeSpans").at(0).at("spans")) {
+      if (span.at("traceId") != trace) continue;
+      spans[std::to_string(span.at("kind").get<int>()) + " " + span.at("name").get<std::string>()] =
+          span;
+    }
+  }
+  const std::vector<std::string> way = {"2 Traced.forward", "3 Traced.ask", "2 Traced.ask",
+                                        "3 chat m-1", "3 GET"};
+  std::string above = "b7ad6b7169203331";
+  for (const std::string& each : way) {
+    ASSERT_TRUE(spans.contains(each)) << each << " in " << all;
+    EXPECT_EQ(spans[each].at("parentSpanId"), above) << each;
+    EXPECT_FALSE(spans[each].contains("status")) << each << " has failed: " << all;
+    above = spans[each].at("spanId").get<std::string>();
+  }
+  EXPECT_EQ(got, "00-" + trace + "-" + above + "-01") << "the other server knows the last span";
+  const Json& model = spans["3 chat m-1"];
+  EXPECT_EQ(attribute(model, "gen_ai.request.model"), "m-1");
+  EXPECT_EQ(attribute(model, "gen_ai.usage.input_tokens"), "12");
+  EXPECT_EQ(attribute(model, "hearth.operation.state"), "completed");
+  EXPECT_EQ(attribute(model, "hearth.agent.name"), "callee");
+  EXPECT_EQ(attribute(spans["3 GET"], "http.response.status_code"), "200");
+  EXPECT_EQ(attribute(spans["3 GET"], "server.address"), "127.0.0.1");
+}
+
+TEST_F(TracingProcessTest, ACollectorThatTakesNothingDelaysNoAnswer) {
+  struct Case {
+    std::string endpoint;
+    bool is_refusal;
+  };
+  const Case cases[] = {
+      {"http://127.0.0.1:" + std::to_string(provider_.silent()) + "/v1/traces", false},
+      {"http://127.0.0.1:1/v1/traces", false},
+      {provider("/status?code=400"), true}};
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.endpoint);
+    const auto server = serve_with(each.endpoint);
+    for (int call = 0; call < 50; ++call)
+      EXPECT_NE(request(*server, "GET", "/agents/traced/a").status, 0);
+    if (each.is_refusal) {
+      server->wait_for_log("tracing.failing");
+      EXPECT_GT(value(*server, "hearth_spans_dropped_total", {{"reason", "refused"}}), 0);
+    }
+    const auto before = std::chrono::steady_clock::now();
+    EXPECT_EQ(server->stop(), kClean);
+    EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(15));
+  }
+}
+
+}  // namespace
+}  // namespace hearth::testing
