@@ -44,8 +44,8 @@ namespace hearth::server {
 // Failure    404: no such class or agent. 503: too many requests are in progress, an event loop
 //            does not answer, or the server starts or stops.
 // Bounded    As Desk. It waits for a shard's answer at most `shard_patience`.
-// Logged     Each request for a change is logged (admin.reload, admin.take_back, admin.release), and
-//            the token never is.
+// Logged     Each request for a change is logged (admin.reload, admin.take_back, admin.release),
+//            and the token never is.
 // Threads    As Desk.
 // Lifetime   As Desk; the reloader as use() says.
 class AdminDesk {
