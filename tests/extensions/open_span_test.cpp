@@ -42,7 +42,7 @@ TEST(OpenSpanTest, AShareOfTheTracesIsSampledByTheirIds) {
 }
 
 TEST(OpenSpanTest, ItIsRecordedOnceWithItsLength) {
-  testing::ManualClock clock;
+  hearth::testing::ManualClock clock;
   KeptSpans log(clock, 1);
   const Span span{.trace = {1, 2}, .id = 3, .parent = 4};
   {

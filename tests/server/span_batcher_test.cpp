@@ -12,15 +12,17 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Verdict = SpanBatcher::Verdict;
 
-constexpr SteadyTime kNow{std::chrono::hours(1)};
+constexpr SteadyTime kMoment{std::chrono::hours(1)};
 
 TEST(SpanBatcherTest, SpansLeaveTogether) {
   SpanBatcher batcher;
   EXPECT_FALSE(batcher.due({}));
-  EXPECT_EQ(batcher.due({.spans = 1, .since = kNow}), kNow + SpanBatcher::kDelay);
-  EXPECT_EQ(batcher.due({.spans = SpanBatcher::kBatch, .since = kNow}), kNow) << "a whole batch";
+  EXPECT_EQ(batcher.due({.spans = 1, .since = kMoment}), kMoment + SpanBatcher::kDelay);
+  EXPECT_EQ(batcher.due({.spans = SpanBatcher::kBatch, .since = kMoment}), kMoment)
+      << "a whole batch";
   batcher.sends();
-  EXPECT_FALSE(batcher.due({.spans = 5'000, .since = kNow})) << "one batch is on its way at most";
+  EXPECT_FALSE(batcher.due({.spans = 5'000, .since = kMoment}))
+      << "one batch is on its way at most";
 }
 
 TEST(SpanBatcherTest, TheAnswerDecides) {
@@ -47,10 +49,10 @@ TEST(SpanBatcherTest, TheAnswerDecides) {
     SpanBatcher batcher;
     batcher.sends();
     const SpanBatcher::Answer answer{.status = each.status, .retry_after = each.retry_after};
-    EXPECT_EQ(batcher.answered(answer, 0, kNow), each.verdict) << each.status;
+    EXPECT_EQ(batcher.answered(answer, 0, kMoment), each.verdict) << each.status;
     EXPECT_EQ(batcher.keeps_batch(), each.verdict == Verdict::kAgain) << each.status;
     if (each.verdict != Verdict::kAgain) continue;
-    EXPECT_EQ(batcher.due({}), kNow + each.pause) << each.status;
+    EXPECT_EQ(batcher.due({}), kMoment + each.pause) << each.status;
   }
 }
 
@@ -59,17 +61,17 @@ TEST(SpanBatcherTest, ACollectorThatIsAwayIsAskedLessAndLess) {
   milliseconds expected = SpanBatcher::kFirstPause;
   for (int attempt = 1; attempt <= 12; ++attempt) {
     batcher.sends();
-    const Verdict verdict = batcher.answered({}, 0, kNow);
+    const Verdict verdict = batcher.answered({}, 0, kMoment);
     EXPECT_EQ(verdict,
               attempt % SpanBatcher::kMostTries == 0 ? Verdict::kGivenUp : Verdict::kAgain);
-    EXPECT_EQ(batcher.due({.spans = SpanBatcher::kBatch, .since = {}}), kNow + expected);
+    EXPECT_EQ(batcher.due({.spans = SpanBatcher::kBatch, .since = {}}), kMoment + expected);
     expected = std::min(expected * 2, SpanBatcher::kLongestPause);
   }
   batcher.sends();
-  EXPECT_EQ(batcher.answered({.status = 200, .retry_after = {}}, 0, kNow), Verdict::kTaken);
+  EXPECT_EQ(batcher.answered({.status = 200, .retry_after = {}}, 0, kMoment), Verdict::kTaken);
   batcher.sends();
-  EXPECT_EQ(batcher.answered({}, 1, kNow), Verdict::kAgain);
-  EXPECT_EQ(batcher.due({}), kNow + SpanBatcher::kFirstPause / 2) << "as random as can be";
+  EXPECT_EQ(batcher.answered({}, 1, kMoment), Verdict::kAgain);
+  EXPECT_EQ(batcher.due({}), kMoment + SpanBatcher::kFirstPause / 2) << "as random as can be";
 }
 
 }  // namespace
