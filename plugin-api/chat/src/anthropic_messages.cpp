@@ -268,8 +268,11 @@ void AnthropicMessages::read(const ServerSentEvent& event, ModelAnswer& answer) 
   const std::string_view type = text_member(*json, "type");
   const std::string key = block_key(*json);
   if (type == "error") answer.fail(classify(member(*json, "error")));
-  if (type == "message_start")
-    read_message_usage(member(member(*json, "message"), "usage"), answer);
+  if (type == "message_start") {
+    const Json& message = member(*json, "message");
+    if (const auto id = text_member(message, "id"); !id.empty()) answer.notes()["id"] = id;
+    read_message_usage(member(message, "usage"), answer);
+  }
   if (type == "content_block_start") begin_block(key, member(*json, "content_block"), answer);
   if (type == "content_block_delta") read_block_delta(key, member(*json, "delta"), answer);
   if (type == "content_block_stop") end_block(key, answer);

@@ -205,7 +205,10 @@ HttpCall ChatCompletions::request(const Prompt& prompt) const {
 
 void ChatCompletions::read(const ServerSentEvent& event, ModelAnswer& answer) const {
   if (event.data == "[DONE]") return answer.end("[DONE] has come without a finish_reason");
-  if (const auto json = event_object(event, answer)) read_chat(*json, "delta", answer);
+  const auto json = event_object(event, answer);
+  if (!json) return;
+  if (const auto id = text_member(*json, "id"); !id.empty()) answer.notes()["id"] = id;
+  read_chat(*json, "delta", answer);
 }
 
 void ChatCompletions::read_whole(const Json& body, ModelAnswer& answer) const {

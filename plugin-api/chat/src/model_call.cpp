@@ -184,6 +184,31 @@ Task<void> stop_answer(Agent& agent, const Provider& provider, const ModelCall& 
   }
 }
 
+// What a trace has of a call (OpenTelemetry's conventions for generative AI): no contents.
+// A longer name is none that a provider has.
+constexpr std::size_t kMostName = 200;
+
+void describe_request(const OperationAttempt& attempt, const ModelCall& call) {
+  std::string model = call.request.body.is_object() ? call.request.body.value("model", "") : "";
+  if (model.size() > kMostName) model.clear();
+  attempt.describe("chat " + model, {{"gen_ai.operation.name", "chat"},
+                                     {"gen_ai.provider.name", call.api},
+                                     {"gen_ai.request.model", model}});
+}
+
+void describe_answer(const OperationAttempt& attempt, const ModelAnswer& answer) {
+  Json attributes = Json::object();
+  if (const auto tokens = answer.usage().input_tokens)
+    attributes["gen_ai.usage.input_tokens"] = *tokens;
+  if (const auto tokens = answer.usage().output_tokens)
+    attributes["gen_ai.usage.output_tokens"] = *tokens;
+  const auto id = answer.notes().find("id");
+  if (id != answer.notes().end() && id->is_string() &&
+      id->get_ref<const std::string&>().size() <= kMostName)
+    attributes["gen_ai.response.id"] = *id;
+  attempt.describe({}, attributes);
+}
+
 // ---- the call -----------------------------------------------------------------------------------
 
 class Asking {
@@ -206,6 +231,7 @@ class Asking {
     }
     begin_watch();
     FetchRequest request = fetch_request(call_, call_.request);
+    describe_request(attempt, call_);
     request.op = attempt.id;
     request.stop = watch_->stop.get_token();
     request.rest = [this](const PartialAnswer& answer) { return rest_of(answer); };
@@ -223,6 +249,7 @@ class Asking {
       auto stopping = stop_answer(agent_, provider_, call_, reader_.answer());
       co_await std::move(stopping);
     }
+    describe_answer(attempt, reader_.answer());
     const auto used = reader_.answer().usage().total();
     if (used && *used >= 0 && reader_.answer().is_whole())
       attempt.set_cost(static_cast<std::uint64_t>(*used));
