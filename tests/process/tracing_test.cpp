@@ -51,6 +51,14 @@ class TracingProcessTest : public ProcessTest {
     return answer.value("result", "");
   }
 
+  // What the collector has got.
+  [[nodiscard]] Json batches() const {
+    RawClient reader(provider_.http());
+    const Reply reply =
+        reader.request("GET /v1/traces HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    return parse_json(reply.body).value();
+  }
+
   Provider provider_;
 };
 
@@ -62,6 +70,18 @@ std::string attribute(const Json& span, const std::string& key) {
     return its.is_string() ? its.get<std::string>() : dump_json(its);
   }
   return "";
+}
+
+Json spans_of(const Json& batches) {
+  Json spans = Json::array();
+  for (const Json& batch : batches) {
+    EXPECT_EQ(batch.at("type"), "application/json");
+    EXPECT_EQ(batch.at("key"), "opensesame");
+    const Json& resource = batch.at("resourceSpans").at(0);
+    EXPECT_EQ(attribute(resource.at("resource"), "service.name"), "shop");
+    for (const Json& span : resource.at("scopeSpans").at(0).at("spans")) spans.push_back(span);
+  }
+  return spans;
 }
 
 TEST_F(TracingProcessTest, ATraceGoesFromAClientOverTwoAgentsToAnotherServer) {
@@ -82,26 +102,15 @@ TEST_F(TracingProcessTest, ATraceGoesFromAClientOverTwoAgentsToAnotherServer) {
   EXPECT_GT(value(*server, "hearth_spans_exported_total"), 0);
   EXPECT_EQ(server->stop(), kClean);
 
-  RawClient reader(provider_.http());
-  const Json batches = parse_json(reader
-                                      .request("GET /v1/traces HTTP/1.1\r\nHost: a\r\n"
-                                               "Connection: close\r\n\r\n")
-                                      .body)
-                           .value();
-  const std::string all = dump_json(batches);
+  const Json seen = batches();
+  const std::string all = dump_json(seen);
   for (const char* absent : {"secret", "1111111111111111", "/echo"})
     EXPECT_EQ(all.find(absent), std::string::npos) << absent;
   std::map<std::string, Json> spans;  // by kind and name
-  for (const Json& batch : batches) {
-    EXPECT_EQ(batch.at("type"), "application/json");
-    EXPECT_EQ(batch.at("key"), "opensesame");
-    const Json& resource = batch.at("resourceSpans").at(0);
-    EXPECT_EQ(attribute(resource.at("resource"), "service.name"), "shop");
-    for (const Json& span : resource.at("scopeSpans").at(0).at("spans")) {
-      if (span.at("traceId") != trace) continue;
-      spans[std::to_string(span.at("kind").get<int>()) + " " + span.at("name").get<std::string>()] =
-          span;
-    }
+  for (const Json& span : spans_of(seen)) {
+    if (span.at("traceId") != trace) continue;
+    spans[std::to_string(span.at("kind").get<int>()) + " " + span.at("name").get<std::string>()] =
+        span;
   }
   const std::vector<std::string> way = {"2 Traced.forward", "3 Traced.ask", "2 Traced.ask",
                                         "3 chat m-1", "3 GET"};
@@ -120,6 +129,42 @@ TEST_F(TracingProcessTest, ATraceGoesFromAClientOverTwoAgentsToAnotherServer) {
   EXPECT_EQ(attribute(model, "hearth.agent.name"), "callee");
   EXPECT_EQ(attribute(spans["3 GET"], "http.response.status_code"), "200");
   EXPECT_EQ(attribute(spans["3 GET"], "server.address"), "127.0.0.1");
+}
+
+TEST_F(TracingProcessTest, ACallOfAModelHasTheAttributesOfItsConventionsAndNoContents) {
+  ServerProcess model({"python3", (built::sources() / "packaging/model_server").string()});
+  const std::string said = model.wait_for_line();
+  const std::string address = said.substr(said.rfind('/') + 1);
+  install(bundled("assistant"), "assistant.so");
+  put("classes/assistant.yaml", "class: assistant\negress: {allow: [\"" + address +
+                                    "\"]}\noptions: {provider: anthropic, model: m-1, base_url: "
+                                    "\"http://" +
+                                    address + "/v1\", max_output_tokens: 100}\n");
+  const auto server = serve_with(provider("/v1/traces"));
+  RawClient client(server->port());
+  EXPECT_EQ(client
+                .request("POST /agents/assistant/a/chat HTTP/1.1\r\nHost: localhost\r\n"
+                         "Connection: close\r\nContent-Type: application/json\r\n"
+                         "Content-Length: 19\r\n\r\n{\"text\":\"a secret\"}")
+                .status,
+            200);
+  server->wait_for_log("tracing.recovered");  // the collector refuses its first batch
+  EXPECT_EQ(server->stop(), kClean);
+  std::map<std::string, Json> spans;
+  for (const Json& span : spans_of(batches())) spans[span.at("name").get<std::string>()] = span;
+  ASSERT_TRUE(spans.contains("chat m-1")) << dump_json(Json(spans));
+  const Json& call = spans["chat m-1"];
+  for (const auto& [key, value] : {std::pair("gen_ai.operation.name", "chat"),
+                                   {"gen_ai.provider.name", "anthropic"},
+                                   {"gen_ai.request.model", "m-1"},
+                                   {"hearth.operation.kind", "chat.model"}})
+    EXPECT_EQ(attribute(call, key), value);
+  for (const char* const key :
+       {"gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens", "gen_ai.response.id"})
+    EXPECT_NE(attribute(call, key), "") << key;
+  ASSERT_TRUE(spans.contains("POST"));
+  EXPECT_EQ(spans["POST"].at("parentSpanId"), call.at("spanId"));
+  EXPECT_EQ(dump_json(Json(spans)).find("a secret"), std::string::npos);
 }
 
 TEST_F(TracingProcessTest, ACollectorThatTakesNothingDelaysNoAnswer) {
