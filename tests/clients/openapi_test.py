@@ -72,6 +72,7 @@ ASKED = [
     ("POST", "/admin/console/link", None, 200),
     ("GET", "/admin/plugins", None, 200),
     ("POST", "/admin/plugins/reload", {"class": "counter"}, 200),
+    ("POST", "/admin/plugins/take-back", {"class": "counter"}, 409),
     ("GET", "/admin/generations", None, 200),
     ("GET", "/admin/classes", None, 200),
     ("GET", "/admin/classes/counter/methods", None, 200),
