@@ -99,11 +99,13 @@ ASKED = [
 # Paths below /agents that the server answers without an agent.
 OF_THE_HOST = {"/agents/counter", "/agents/nothing/a"}
 # A success of these cannot be had here: a class in quarantine has crashed the server, a stream of
-# events has no end, and no agent has work that stays (tests/process/operate_test.cpp has).
+# events has no end, no version is on trial, and no agent has work that stays
+# (tests/process/operate_test.cpp has).
 NO_SUCCESS = {
     ("get", "/admin/agents/{class}/{name}/work/{kind}/{id}"),
     ("post", "/admin/agents/{class}/{name}/work/{kind}/{id}/{action}"),
     ("get", "/admin/events"),
+    ("post", "/admin/plugins/take-back"),
     ("post", "/admin/quarantine/release"),
 }
 
