@@ -1,4 +1,5 @@
 #include <hearth/agent_base.hpp>
+#include <hearth/detail/dispatch.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -22,6 +23,15 @@ void Agent::set_state(const Json& next) {
   auto& cache = live_agent.state_cache();
   if (&next != &cache.value) cache.value = next;
   cache.text.assign(text);
+}
+
+bool Agent::has_on_connecting() const {
+  return (live().traits().hooks & detail::kOnConnecting) != 0;
+}
+
+bool Agent::has_operation(std::string_view kind) const {
+  return std::ranges::any_of(live().traits().methods().operations,
+                             [&](const auto& each) { return each.name == kind; });
 }
 
 void Agent::unset_state() {

@@ -5,7 +5,7 @@ namespace hearth {
 void FiberContext::stash(const Json& checkpoint) {
   std::string& text = activation_.answer_buffer();
   append_json(text, checkpoint);
-  const std::uint64_t hash = detail::hash_of(text);
+  const std::uint64_t hash = stable_hash(text);
   activation_.check(detail::fiber_table(activation_)
                         .stash(activation_.host(), activation_.id(), row_.handle,
                                detail::slice(std::string_view(text))),

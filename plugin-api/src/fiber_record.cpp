@@ -55,7 +55,7 @@ namespace hearth {
 void to_json(Json& json, const FiberRecord& fiber) {
   json = {{"id", fiber.id},
           {"name", fiber.name},
-          {"status", std::string(detail::word_of(detail::kFiberStatuses, fiber.status))},
+          {"status", std::string(word_of(detail::kFiberStatuses, fiber.status))},
           {"key", detail::to_json_text(fiber.key)},
           {"input", fiber.input},
           {"metadata", fiber.metadata},

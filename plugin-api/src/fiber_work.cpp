@@ -1,5 +1,6 @@
 #include <hearth/detail/fiber_waits.hpp>
 #include <hearth/detail/stop.hpp>
+#include <hearth/hash.hpp>
 
 namespace hearth::detail {
 
@@ -138,8 +139,8 @@ std::string FiberRoot::next_child_key(const std::string& name) {
   constexpr std::size_t kRoomForTheRest = 40;
   constexpr std::size_t kLongest = kLongestKey - kRoomForTheRest;
   std::string whose = fiber_.id() + "/" + name;  // the host relies on this form: ext/fibers.h
-  if (whose.size() > kLongest) whose = fiber_.id() + "/" + std::to_string(hash_of(name));
-  if (whose.size() > kLongest) whose = std::to_string(hash_of(whose));
+  if (whose.size() > kLongest) whose = fiber_.id() + "/" + std::to_string(stable_hash(name));
+  if (whose.size() > kLongest) whose = std::to_string(stable_hash(whose));
   return whose + "/" + std::to_string(fiber_.checkpoint_) + "/" +
          std::to_string(++fiber_.children_[name]);
 }

@@ -2,9 +2,9 @@
 
 template class nlohmann::basic_json<>;
 
-namespace hearth::detail {
+namespace hearth {
 
-void append_json_string(std::string& out, std::string_view text) {
+void append_json_text(std::string& out, std::string_view text) {
   out.push_back('"');
   std::size_t plain = 0;  // start of the run that needs no escape
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -29,6 +29,8 @@ void append_json_string(std::string& out, std::string_view text) {
   out.append(text, plain, std::string_view::npos);
   out.push_back('"');
 }
+
+namespace detail {
 
 void append_double(std::string& out, double number) {
   if (std::isfinite(number)) {
@@ -75,7 +77,9 @@ std::string_view json_error_text(const Json::exception& error) {
   return tag == std::string_view::npos ? text : text.substr(tag + 2);
 }
 
-}  // namespace hearth::detail
+}  // namespace detail
+
+}  // namespace hearth
 
 namespace hearth {
 
@@ -85,7 +89,7 @@ void append_json(std::string& out, const Json& value) {
       char separator = '{';
       for (const auto& [key, member] : value.get_ref<const Json::object_t&>()) {
         out.push_back(separator);
-        detail::append_json_string(out, key);
+        append_json_text(out, key);
         out.push_back(':');
         append_json(out, member);
         separator = ',';
@@ -103,9 +107,7 @@ void append_json(std::string& out, const Json& value) {
       out.append(separator == '[' ? "[]" : "]");
       return;
     }
-    case Json::value_t::string:
-      detail::append_json_string(out, value.get_ref<const std::string&>());
-      return;
+    case Json::value_t::string: append_json_text(out, value.get_ref<const std::string&>()); return;
     case Json::value_t::boolean: out.append(value.get<bool>() ? "true" : "false"); return;
     case Json::value_t::number_integer:
       detail::append_number(out, value.get<std::int64_t>());

@@ -55,7 +55,7 @@ void to_json(Json& json, const QueueItem& item) {
   json = {{"id", item.id},
           {"callback", item.callback},
           {"payload", item.payload},
-          {"state", std::string(detail::word_of(detail::kQueueStates, item.state))},
+          {"state", std::string(word_of(detail::kQueueStates, item.state))},
           {"created_at", item.created_at.time_since_epoch().count()},
           {"attempts", item.attempts},
           {"next_at", detail::to_json_time(item.next_at)},

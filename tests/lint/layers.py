@@ -68,6 +68,8 @@ BANNED = [r"boost/asio\.hpp", r"boost/beast\.hpp", r"iostream", r"regex"]
 
 # The type of such a pointer (`void (Slot::*what)()`), or its value (`&Slot::go_on`).
 MEMBER_POINTER = re.compile(r"\w::\s*\*|&(?:\w+::)*[A-Z]\w*::[a-z_]")
+# What headers of the SDK name for its own code alone.
+SDK_INTERNALS = re.compile(r"\bdetail\s*::|\bactivation\(\)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 
 
@@ -144,10 +146,14 @@ def check_plugin_api(root: pathlib.Path) -> list[str]:
 
 
 def check_chat(root: pathlib.Path) -> list[str]:
-    """Hearth::chat stands on what authors may include of the SDK, and the SDK does not know it."""
+    """Hearth::chat stands on what authors may include and name of the SDK, and the SDK does not
+    know it."""
     problems = []
     folder = root / "plugin-api" / "chat"
     for path in sorted(folder.rglob("*.[chi]pp")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if SDK_INTERNALS.search(line.partition("//")[0]):
+                problems.append(f"{path.relative_to(root)}:{number}: the SDK's own: give authors a name for it, or do without")
         for quote, name in includes(path):
             where = f"{path.relative_to(root)}: includes {name}"
             if quote == '"':

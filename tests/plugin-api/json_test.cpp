@@ -1,24 +1,33 @@
 // JSON: the writer, the bounded parser, typed reading.
 
 #include <hearth/fields.hpp>
+#include <hearth/hash.hpp>
 #include <hearth/url.hpp>
+#include <hearth/words.hpp>
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
 
+using hearth::append_json_text;
 using hearth::Error;
+using hearth::find_word;
 using hearth::Json;
 using hearth::parse_json;
 using hearth::read_json;
 using hearth::read_options;
+using hearth::stable_hash;
 using hearth::to_text;
+using hearth::word_of;
 
 struct Point {
   int x = 1;
@@ -137,6 +146,30 @@ TEST(JsonTest, OptionsRefuseUnknownKeys) {
             "option x: expected integer");
   EXPECT_EQ(error_of([] { return read_options<Point>(Json::array()); }),
             "options: expected object");
+  EXPECT_EQ(read_options<Point>(parse_json(R"({"x":4})"), "chat").x, 4);
+  EXPECT_EQ(error_of([] { return read_options<Point>(parse_json(R"({"z":4})"), "chat"); }),
+            "chat.z: unknown; known are x, y");
+}
+
+TEST(JsonTest, ATextIsAppendedAsAJsonString) {
+  std::string out = "[";
+  append_json_text(out, "a\"\n\x01");
+  EXPECT_EQ(out, R"(["a\"\n\u0001")");
+}
+
+TEST(WordsTest, AnUnknownWordOrValueIsTheFirst) {
+  enum class Size : std::uint8_t { kSmall, kLarge, kHuge };
+  constexpr std::array<std::pair<Size, std::string_view>, 2> kSizes = {
+      {{Size::kSmall, "small"}, {Size::kLarge, "large"}}};
+  EXPECT_EQ(word_of(kSizes, Size::kLarge), "large");
+  EXPECT_EQ(word_of(kSizes, Size::kHuge), "small");
+  EXPECT_EQ(find_word<Size>(kSizes, "large"), Size::kLarge);
+  EXPECT_EQ(find_word<Size>(kSizes, "huge"), Size::kSmall);
+}
+
+TEST(HashTest, IsTheSameInEachBuild) {
+  EXPECT_EQ(stable_hash(""), 0xcbf29ce484222325U);
+  EXPECT_EQ(stable_hash("a"), 0xaf63dc4c8601ec8cU);
 }
 
 TEST(UrlTest, FindsDecodedValuesInAQuery) {

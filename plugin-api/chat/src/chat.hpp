@@ -111,7 +111,7 @@ struct Chat {
   Task<Response> serve(const Request& request);
   Task<Response> stream_turn(const Request& request, std::string id);
   Task<bool> read_turn(std::string id, std::uint64_t wanted,
-                       std::function<detail::DrainAwaiter(const LoggedChunk&)> take);
+                       std::function<Drained(const LoggedChunk&)> take);
 
   // ---- the turn that runs (run_turn.cpp)
 

@@ -51,7 +51,7 @@ std::unique_ptr<const chat::Provider> ChatAgent::make_provider(const chat::ChatO
 }
 
 void ChatAgent::on_posting(const Request& /*request*/) {
-  if ((activation().traits().hooks & detail::kOnConnecting) != 0)
+  if (has_on_connecting())
     throw Error(HEARTH_E_FORBIDDEN, "This chat takes messages over a WebSocket only.");
 }
 
@@ -143,11 +143,7 @@ Task<bool> ChatAgent::wait_until_stable(std::chrono::milliseconds timeout) {
 // ---- for the chat -------------------------------------------------------------------------------
 
 Task<void> ChatAgent::on_start() {
-  try {
-    std::ignore = detail::listed_operation(activation(), chat::kModelKind);
-  } catch (const Error&) {
-    throw Error(HEARTH_E_INVALID, kNotRegistered);
-  }
+  if (!has_operation(chat::kModelKind)) throw Error(HEARTH_E_INVALID, kNotRegistered);
   chat::ChatOptions options = chat_options();
   chat::check_options(options);
   std::unique_ptr<const chat::Provider> provider = make_provider(options);

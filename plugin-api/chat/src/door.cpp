@@ -96,7 +96,7 @@ Task<Response> Chat::stream_turn(const Request& request, std::string id) {
 
 // False: the reader has gone. True: the turn has ended, or there is none.
 Task<bool> Chat::read_turn(std::string id, std::uint64_t wanted,
-                           std::function<detail::DrainAwaiter(const LoggedChunk&)> take) {
+                           std::function<Drained(const LoggedChunk&)> take) {
   const Reads reads(read_turns, id);
   std::uint64_t cursor = 0;
   for (;;) {

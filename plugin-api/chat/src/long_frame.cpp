@@ -191,7 +191,7 @@ std::string LongFrame::without(const std::unordered_set<std::string>& ids) const
   (text += ']').append(text_, list_end_);
   if (!is_quoted_) return text;
   std::string frame = head_;
-  detail::append_json_string(frame, text);
+  append_json_text(frame, text);
   return frame += tail_;
 }
 

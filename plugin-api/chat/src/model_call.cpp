@@ -2,6 +2,7 @@
 #include <hearth/chat/answer.hpp>
 #include <hearth/chat/chunk.hpp>
 #include <hearth/chat/model_call.hpp>
+#include <hearth/hash.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -28,7 +29,7 @@ class AnswerReader {
   AnswerReader(const Provider& provider, const ModelCall& call, const TakeChunks& take)
       : provider_(provider),
         take_(take),
-        answer_(std::to_string(detail::hash_of(call.turn)) + "_" + std::to_string(call.number),
+        answer_(std::to_string(stable_hash(call.turn)) + "_" + std::to_string(call.number),
                 call.open_text),
         used_(call.used_events) {}
 
@@ -188,11 +189,12 @@ Task<void> stop_answer(Agent& agent, const Provider& provider, const ModelCall& 
 // A longer name is none that a provider has.
 constexpr std::size_t kMostName = 200;
 
-void describe_request(const OperationAttempt& attempt, const ModelCall& call) {
+void describe_request(const OperationAttempt& attempt, const Provider& provider,
+                      const ModelCall& call) {
   std::string model = call.request.body.is_object() ? call.request.body.value("model", "") : "";
   if (model.size() > kMostName) model.clear();
   attempt.describe("chat " + model, {{"gen_ai.operation.name", "chat"},
-                                     {"gen_ai.provider.name", call.api},
+                                     {"gen_ai.provider.name", provider.name().substr(0, kMostName)},
                                      {"gen_ai.request.model", model}});
 }
 
@@ -231,7 +233,7 @@ class Asking {
     }
     begin_watch();
     FetchRequest request = fetch_request(call_, call_.request);
-    describe_request(attempt, call_);
+    describe_request(attempt, provider_, call_);
     request.op = attempt.id;
     request.stop = watch_->stop.get_token();
     request.rest = [this](const PartialAnswer& answer) { return rest_of(answer); };

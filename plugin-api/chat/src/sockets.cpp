@@ -2,7 +2,7 @@
 
 #include <hearth/chat/sockets.hpp>
 #include <hearth/chat/wire.hpp>
-#include <hearth/time.hpp>
+#include <hearth/words.hpp>
 
 #include <array>
 #include <limits>
@@ -56,7 +56,7 @@ bool is_of_another(const OpenTurn& turn, std::string_view connection) {
 
 Json write_socket(const Socket& socket) {
   if (socket.state == SocketState::kLive) return nullptr;
-  return {{"state", detail::word_of(kSocketTexts, socket.state)},
+  return {{"state", word_of(kSocketTexts, socket.state)},
           {"turn", socket.turn},
           {"cursor", socket.cursor},
           {"replay_until", socket.replay_until},
@@ -69,7 +69,7 @@ Socket read_socket(const Json& value) {
     return field != nullptr && field->is_number_unsigned() ? field->get<std::uint64_t>() : 0;
   };
   Socket socket;
-  socket.state = detail::find_word<SocketState>(kSocketTexts, parts::text(value, "state"));
+  socket.state = find_word<SocketState>(kSocketTexts, parts::text(value, "state"));
   if (socket.state == SocketState::kLive) return socket;
   socket.turn = parts::text(value, "turn");
   socket.cursor = number("cursor");

@@ -1,4 +1,5 @@
 #include <hearth/chat/spending.hpp>
+#include <hearth/json.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -28,11 +29,8 @@ std::string exceeded_limit(const Spent& spent, const Limits& limits, const Reser
     return "calls to the model (" + std::to_string(*limits.calls) + ")";
   if (limits.tokens && sum(spent.tokens, call.tokens) > *limits.tokens)
     return "tokens (" + std::to_string(*limits.tokens) + ")";
-  if (limits.cost && spent.cost + call.cost > *limits.cost) {
-    std::string number;
-    detail::append_number(number, *limits.cost);
-    return "cost (" + number + ")";
-  }
+  if (limits.cost && spent.cost + call.cost > *limits.cost)
+    return "cost (" + to_text(*limits.cost) + ")";
   return {};
 }
 

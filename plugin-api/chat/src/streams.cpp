@@ -83,7 +83,8 @@ void Streams::apply(const Connection& client, const SocketStep& step) {
 std::vector<Connection> Streams::not_live() const {
   std::vector<Connection> clients;
   clients.reserve(not_live_.size());
-  for (const auto& [number, socket] : not_live_) clients.emplace_back(agent_.activation(), number);
+  for (const auto& [number, socket] : not_live_)
+    clients.push_back(agent_.connection_numbered(number));
   return clients;
 }
 
@@ -136,7 +137,7 @@ void Streams::read_behind(const Connection& client) {
 }
 
 Task<void> Streams::read_to_the_end(std::uint64_t number) {
-  const Connection client(agent_.activation(), number);
+  const Connection client = agent_.connection_numbered(number);
   bool is_behind = true;
   while (is_behind) {
     const bool is_open = co_await client.drained();

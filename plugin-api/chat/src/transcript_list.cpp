@@ -119,7 +119,7 @@ std::unordered_set<std::string> Transcript::ids_not_stored(std::span<const Wante
     std::string wanted;  // {"id":hash, ...}, which is faster than a Json
     for (const Wanted& each : some) {
       wanted += wanted.empty() ? '{' : ',';
-      detail::append_json_string(wanted, each.id);
+      append_json_text(wanted, each.id);
       wanted.append(":").append(each.hash ? std::to_string(*each.hash) : "null");
     }
     wanted += '}';

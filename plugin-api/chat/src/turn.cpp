@@ -303,7 +303,6 @@ ModelCall Turn::model_call(HttpCall request) const {
                  .number = turn.step,
                  .purpose = plan.purpose,
                  .base_url = chat_.options.base_url,
-                 .api = chat_.options.provider == "anthropic" ? "anthropic" : "openai",
                  .credential = chat_.options.credential,
                  .request = std::move(request),
                  .is_resumable = is_answer && plan.is_resumable,

@@ -4,6 +4,7 @@
 #include <hearth/chat/message.hpp>
 #include <hearth/chat/turns.hpp>
 #include <hearth/chat/wire.hpp>
+#include <hearth/words.hpp>
 
 #include <algorithm>
 #include <array>
@@ -87,8 +88,8 @@ Json loaded(const std::optional<std::string>& text) {
 TurnRecord record_of(TurnRow row) {
   TurnRecord turn;
   turn.id = std::move(row.id);
-  turn.kind = detail::find_word<TurnKind>(kKindTexts, row.kind);
-  turn.state = detail::find_word<TurnState>(kStateTexts, row.state);
+  turn.kind = find_word<TurnKind>(kKindTexts, row.kind);
+  turn.state = find_word<TurnState>(kStateTexts, row.state);
   turn.origin_ids = parse_json(row.origin_ids).get<std::vector<std::string>>();
   turn.body = loaded(row.body);
   turn.client_tools = loaded(row.client_tools);
@@ -134,7 +135,7 @@ std::vector<std::string> bounded_ids(std::vector<std::string> ids) {
 }  // namespace
 
 std::string_view state_text(TurnState state) noexcept {
-  return detail::word_of(kStateTexts, state);
+  return word_of(kStateTexts, state);
 }
 
 Turns::Turns(Agent& agent) : agent_(agent) {
@@ -195,8 +196,8 @@ void Turns::add(const TurnRequest& request, Time not_before, Time now) {
       "INSERT INTO chat_turns(id, kind, state, origin_ids, body, client_tools, key, owner, "
       "asked_by, message_id, not_before, created) "
       "VALUES (?, ?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      request.id, detail::word_of(kKindTexts, request.kind), Json(bounded_ids(request.origin_ids)),
-      body, tools, key, request.owner, request.asked_by, request.message_id, unix_ms(not_before),
+      request.id, word_of(kKindTexts, request.kind), Json(bounded_ids(request.origin_ids)), body,
+      tools, key, request.owner, request.asked_by, request.message_id, unix_ms(not_before),
       unix_ms(now));
   agent_.sql("DELETE FROM chat_turns WHERE seq < ? AND state NOT IN ('queued', 'running')",
              added.last_insert_rowid() - static_cast<std::int64_t>(kKeptTurns));
@@ -218,8 +219,8 @@ std::vector<TurnInLine> Turns::line() const {
   using Row = std::tuple<std::string, std::string, std::string, std::string, std::string>;
   while (auto row = rows.optional<Row>()) {
     auto& [id, kind, state, origin_ids, message_id] = *row;
-    turns.push_back({std::move(id), detail::find_word<TurnKind>(kKindTexts, kind),
-                     state == "running", parse_json(origin_ids).get<std::vector<std::string>>(),
+    turns.push_back({std::move(id), find_word<TurnKind>(kKindTexts, kind), state == "running",
+                     parse_json(origin_ids).get<std::vector<std::string>>(),
                      std::move(message_id)});
   }
   return turns;

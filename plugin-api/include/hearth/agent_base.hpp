@@ -245,6 +245,8 @@ class Agent : public detail::ScheduleCalls<Agent>,
   [[nodiscard]] std::vector<Connection> connections(std::string_view tag = {});
   // The oldest open one with this id.
   [[nodiscard]] std::optional<Connection> connection(std::string_view id);
+  // The one whose Connection::number() this is. It may have left.
+  [[nodiscard]] Connection connection_numbered(std::uint64_t number) { return {live(), number}; }
   // The client whose event is being handled; nullopt for HTTP, start, eviction, and results that
   // belong to no call.
   [[nodiscard]] std::optional<Connection> caller() {
@@ -412,7 +414,7 @@ class Agent : public detail::ScheduleCalls<Agent>,
   // The agent is not idle until `function` (a value, or a Task) has ended, in whatever way.
   template <class Function>
   [[nodiscard]] auto keep_alive_while(Function function)
-      -> Task<detail::TaskValue<std::invoke_result_t<Function&>>>;
+      -> Task<TaskValue<std::invoke_result_t<Function&>>>;
 
   // Replaces the checkpoint of the fiber that runs now, see FiberContext::stash().
   // Failure   Error outside a fiber.
@@ -441,6 +443,13 @@ class Agent : public detail::ScheduleCalls<Agent>,
   }
   // A random UUID (version 4), in lower case.
   [[nodiscard]] std::string uuid() const;
+
+  // ---- what the class is ------------------------------------------------------------------------
+
+  // Whether the class overrides on_connecting(), which decides what clients may connect.
+  [[nodiscard]] bool has_on_connecting() const;
+  // Whether methods() lists an operation kind of this name.
+  [[nodiscard]] bool has_operation(std::string_view kind) const;
 
   // ---- for the SDK ------------------------------------------------------------------------------
 
@@ -485,9 +494,9 @@ inline const Json& Agent::state() {
 
 template <class Function>
 auto Agent::keep_alive_while(Function function)
-    -> Task<detail::TaskValue<std::invoke_result_t<Function&>>> {
+    -> Task<TaskValue<std::invoke_result_t<Function&>>> {
   const KeepAlive held = keep_alive();
-  if constexpr (detail::kIsTask<std::invoke_result_t<Function&>>)
+  if constexpr (kIsTask<std::invoke_result_t<Function&>>)
     co_return co_await detail::call_kept(function);
   else
     co_return function();
@@ -509,7 +518,7 @@ template <class Function>
 Task<void> Agent::afterwards(Function function) {
   const KeepAlive held = keep_alive();
   co_await detail::DrainAwaiter(live(), 0, false);
-  if constexpr (detail::kIsTask<std::invoke_result_t<Function&>>)
+  if constexpr (kIsTask<std::invoke_result_t<Function&>>)
     co_await detail::call_kept(function);
   else
     function();
@@ -521,7 +530,7 @@ auto Agent::retry_checked(Function function, RetryOptions options)
   for (int attempt = 1;; ++attempt) {
     std::exception_ptr failure;
     try {
-      if constexpr (detail::kIsTask<detail::AttemptResult<Function>>)
+      if constexpr (kIsTask<detail::AttemptResult<Function>>)
         co_return co_await detail::attempt_once(function, attempt);
       else
         co_return detail::attempt_once(function, attempt);

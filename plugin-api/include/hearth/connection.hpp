@@ -130,7 +130,7 @@ class Connection {
   // Waits until the client has taken most of the frames that it was sent. Without the wait, a
   // client that lags by more than limits.send_queue is disconnected. False: it has left, or is
   // being closed.
-  [[nodiscard]] detail::DrainAwaiter drained() const {
+  [[nodiscard]] Drained drained() const {
     return {*activation_, number_, false, HEARTH_OP_DRAIN_CLIENT};
   }
 

@@ -43,6 +43,7 @@
 #include <hearth/detail/activation.hpp>
 #include <hearth/fiber_record.hpp>
 #include <hearth/fields.hpp>
+#include <hearth/hash.hpp>
 #include <hearth/operation_record.hpp>
 
 #include <cstdint>
@@ -58,13 +59,6 @@ namespace hearth {
 namespace detail {
 
 class FiberRoot;
-
-// The same in each build and on each machine (FNV-1a).
-constexpr std::uint64_t hash_of(std::string_view text) noexcept {
-  std::uint64_t hash = 14695981039346656037U;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
-  return hash;
-}
 
 // A fiber that the host has just begun or resumed.
 struct FiberRow {
@@ -102,7 +96,7 @@ class FiberContext {
   FiberContext(detail::Activation& activation, detail::FiberRow row)
       : activation_(activation),
         row_(std::move(row)),
-        checkpoint_(detail::hash_of(to_text(row_.snapshot))) {}
+        checkpoint_(stable_hash(to_text(row_.snapshot))) {}
   FiberContext(const FiberContext&) = delete;
   FiberContext& operator=(const FiberContext&) = delete;
 

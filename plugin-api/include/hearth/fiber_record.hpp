@@ -134,10 +134,9 @@ std::vector<InterruptedFiber> read_interrupted(std::string_view body);
 template <class T>
 T FiberRecord::result_as() const {
   if (status != FiberStatus::kCompleted) {
-    throw Error(HEARTH_E_CONFLICT,
-                "fiber " + name + " is " +
-                    std::string(detail::word_of(detail::kFiberStatuses, status)) +
-                    (error ? ": " + *error : std::string()));
+    throw Error(HEARTH_E_CONFLICT, "fiber " + name + " is " +
+                                       std::string(word_of(detail::kFiberStatuses, status)) +
+                                       (error ? ": " + *error : std::string()));
   }
   return read_json<T>(result, "result");
 }

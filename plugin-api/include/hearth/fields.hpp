@@ -344,6 +344,12 @@ template <class T>
   return detail::read_json<T>(value, detail::Place{nullptr, "option ", 0},
                               detail::UnknownKeys::kRefused);
 }
+// With another name for the whole in errors ("chat.strat: unknown; ...").
+template <class T>
+[[nodiscard]] T read_options(const Json& value, std::string_view what) {
+  return detail::read_json<T>(value, detail::Place{nullptr, what, 0},
+                              detail::UnknownKeys::kRefused);
+}
 
 }  // namespace hearth
 

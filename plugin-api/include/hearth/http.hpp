@@ -38,7 +38,7 @@ class ResponseStream {
 
   // Sends a piece of the body, after the earlier writes to storage. co_await waits until the client
   // has taken most of what was sent. False: the client has left, stop.
-  [[nodiscard]] detail::DrainAwaiter write(std::string_view piece) {
+  [[nodiscard]] Drained write(std::string_view piece) {
     return {activation_, call_, !detail::emit_part(activation_, call_, piece, "response")};
   }
 

@@ -59,10 +59,6 @@ inline constexpr int kMaxJsonDepth = HEARTH_MAX_JSON_DEPTH;
 
 namespace detail {
 
-// `text` as a JSON string with its quotes. The bytes are taken as UTF-8; the host rejects any other
-// bytes.
-void append_json_string(std::string& out, std::string_view text);
-
 template <class Number>
 void append_number(std::string& out, Number number) {
   std::array<char, 40> digits;  // the longest shortest form of a double has 24 characters
@@ -85,6 +81,10 @@ std::string_view json_error_text(const Json::exception& error);
 
 // Appends `value` as JSON text without white space.
 void append_json(std::string& out, const Json& value);
+
+// Appends `text` as a JSON string with its quotes, without a Json in between. The bytes are taken
+// as UTF-8; the host rejects any other bytes.
+void append_json_text(std::string& out, std::string_view text);
 
 [[nodiscard]] inline std::string to_text(const Json& value) {
   std::string text;

@@ -40,7 +40,7 @@ void append_result(std::string& out, const T& value) {
   else if constexpr (std::integral<T>)
     append_number(out, value);
   else if constexpr (std::convertible_to<const T&, std::string_view>)
-    append_json_string(out, value);
+    append_json_text(out, value);
   else if constexpr (kIsOptional<T>)
     value ? append_result(out, *value) : append_json(out, Json());
   else {
@@ -81,7 +81,7 @@ class Stream {
 
   // Waits until the client has taken most parts. Without the wait, a client that lags by more than
   // limits.send_queue is disconnected. False: the reader has gone.
-  [[nodiscard]] detail::DrainAwaiter drained() { return {activation_, call_, false}; }
+  [[nodiscard]] Drained drained() { return {activation_, call_, false}; }
 
   // Ends the answer now, with a result or without; the value that the method returns later is
   // dropped. The method goes on, the agent is not idle meanwhile, and send() returns false.

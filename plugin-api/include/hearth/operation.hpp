@@ -95,3 +95,10 @@ class [[nodiscard]] DrainAwaiter final : public OperationAwaiter {
 };
 
 }  // namespace hearth::detail
+
+namespace hearth {
+
+// What waits for a client: `co_await` gives false if the client has gone.
+using Drained = detail::DrainAwaiter;
+
+}  // namespace hearth

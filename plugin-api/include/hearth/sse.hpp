@@ -58,25 +58,23 @@ class EventStream {
 
   // co_await waits until the client has taken most of what was sent. False: the client has left.
   // Failure   Error(INVALID) for a type or id of more than one line.
-  [[nodiscard]] detail::DrainAwaiter send(const ServerSentEvent& event) {
+  [[nodiscard]] Drained send(const ServerSentEvent& event) {
     std::string text;
     if (!event.event.empty()) detail::append_sse_field(text, "event", event.event);
     if (!event.id.empty()) detail::append_sse_field(text, "id", event.id);
     detail::append_sse_data(text, event.data);
     return out_.write(text += "\n");
   }
-  [[nodiscard]] detail::DrainAwaiter send(std::string_view data) {
+  [[nodiscard]] Drained send(std::string_view data) {
     std::string text;
     detail::append_sse_data(text, data);
     return out_.write(text += "\n");
   }
-  [[nodiscard]] detail::DrainAwaiter send(const Json& data) { return send(to_text(data)); }
-  [[nodiscard]] detail::DrainAwaiter send(const char* data) { return send(std::string_view(data)); }
-  [[nodiscard]] detail::DrainAwaiter send(const std::string& data) {
-    return send(std::string_view(data));
-  }
+  [[nodiscard]] Drained send(const Json& data) { return send(to_text(data)); }
+  [[nodiscard]] Drained send(const char* data) { return send(std::string_view(data)); }
+  [[nodiscard]] Drained send(const std::string& data) { return send(std::string_view(data)); }
   // Keeps proxies from closing an idle stream.
-  [[nodiscard]] detail::DrainAwaiter keep_open() { return out_.write(":\n\n"); }
+  [[nodiscard]] Drained keep_open() { return out_.write(":\n\n"); }
 
   [[nodiscard]] Response end() const { return out_.end(); }
 

@@ -261,14 +261,13 @@ class [[nodiscard]] Task<void> {
   detail::Frame<void> frame_;
 };
 
-namespace detail {
-
 template <class T>
 inline constexpr bool kIsTask = false;
 template <class T>
 inline constexpr bool kIsTask<Task<T>> = true;
 
-// The result of awaiting a T: T itself if it is no Task.
+namespace detail {
+
 template <class T>
 struct TaskTraits {
   using Value = T;
@@ -277,8 +276,14 @@ template <class T>
 struct TaskTraits<Task<T>> {
   using Value = T;
 };
+
+}  // namespace detail
+
+// The result of awaiting a T: T itself if it is no Task.
 template <class T>
-using TaskValue = typename TaskTraits<T>::Value;
+using TaskValue = typename detail::TaskTraits<T>::Value;
+
+namespace detail {
 
 template <class T>
 Task<T> Promise<T>::get_return_object() noexcept {

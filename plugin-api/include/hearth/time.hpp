@@ -3,6 +3,7 @@
 
 #include <hearth/error.hpp>
 #include <hearth/json.hpp>
+#include <hearth/words.hpp>
 
 #include <chrono>
 #include <cmath>
@@ -52,22 +53,6 @@ inline Json to_json_text(const std::optional<std::string>& text) {
 
 // Not parse_json(): the host wraps values that may already have the full allowed depth.
 Json parse_record(std::string_view text);
-
-// The word of `value` in the table; the first one for a word of a later version.
-template <class Enum, class Table>
-Enum find_word(const Table& table, std::string_view word) {
-  for (const auto& [value, name] : table) {
-    if (name == word) return value;
-  }
-  return table[0].first;
-}
-template <class Enum, class Table>
-std::string_view word_of(const Table& table, Enum value) {
-  for (const auto& [each, name] : table) {
-    if (each == value) return name;
-  }
-  return table[0].second;
-}
 
 }  // namespace detail
 

@@ -34,7 +34,6 @@ struct ModelCall {
   int number = 0;
   std::string purpose = {};  // with turn and number, it names the call; empty: the answer
   std::string base_url;
-  std::string api = {};  // whose: "openai" or "anthropic" (gen_ai.provider.name); for traces
   std::string credential;
   HttpCall request;
   bool is_resumable = false;

@@ -61,8 +61,7 @@ template <class Options>
 [[nodiscard]] Options read_chat_options(Json given) {
   if (given.is_null()) return {};
   const bool recover = take_recovery_switch(given);
-  auto options = hearth::detail::read_json<Options>(given, {nullptr, "options", 0},
-                                                    hearth::detail::UnknownKeys::kRefused);
+  auto options = read_options<Options>(given, "options");
   options.recover = recover;
   return options;
 }

@@ -43,6 +43,8 @@ class Provider {
   Provider& operator=(const Provider&) = delete;
   virtual ~Provider() = default;
 
+  // gen_ai.provider.name of a call in traces, at most 200 bytes.
+  [[nodiscard]] virtual std::string_view name() const { return "custom"; }
   [[nodiscard]] virtual HttpCall request(const Prompt& prompt) const = 0;
   virtual void read(const ServerSentEvent& event, ModelAnswer& answer) const = 0;
   // An answer of status 200 that is one JSON body: from FollowUp::kPoll, or of a server that does
@@ -65,6 +67,7 @@ class Provider {
 // OpenAI's Responses. Reasoning is one part for each item, with the paragraphs of its summaries.
 class OpenAiResponses : public Provider {
  public:
+  [[nodiscard]] std::string_view name() const override { return "openai"; }
   [[nodiscard]] HttpCall request(const Prompt& prompt) const override;
   void read(const ServerSentEvent& event, ModelAnswer& answer) const override;
   void read_whole(const Json& body, ModelAnswer& answer) const override;
@@ -83,6 +86,7 @@ class ChatCompletions : public Provider {
   ChatCompletions() = default;
   explicit ChatCompletions(Dialect dialect) : dialect_(dialect) {}
 
+  [[nodiscard]] std::string_view name() const override { return "openai"; }
   [[nodiscard]] HttpCall request(const Prompt& prompt) const override;
   void read(const ServerSentEvent& event, ModelAnswer& answer) const override;
   void read_whole(const Json& body, ModelAnswer& answer) const override;
@@ -97,6 +101,7 @@ class AnthropicMessages : public Provider {
  public:
   explicit AnthropicMessages(std::string version = "2023-06-01") : version_(std::move(version)) {}
 
+  [[nodiscard]] std::string_view name() const override { return "anthropic"; }
   [[nodiscard]] HttpCall request(const Prompt& prompt) const override;
   void read(const ServerSentEvent& event, ModelAnswer& answer) const override;
   void read_whole(const Json& body, ModelAnswer& answer) const override;

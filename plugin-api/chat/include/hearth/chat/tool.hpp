@@ -59,8 +59,8 @@ namespace tools {
 
 template <class Result>
 Task<Json> tool_result(Result result) {
-  if constexpr (detail::kIsTask<Result>) {
-    if constexpr (std::is_void_v<detail::TaskValue<Result>>) {
+  if constexpr (kIsTask<Result>) {
+    if constexpr (std::is_void_v<TaskValue<Result>>) {
       co_await std::move(result);
       co_return Json();
     } else {
@@ -76,9 +76,9 @@ template <class Agent, class Class, class Result, class Input, class... Call>
 Tool member_tool(std::string name, std::string description, Effect effect, Agent& agent,
                  Result (Class::*function)(Input, Call...), ToolOptions options) {
   static_assert(sizeof...(Call) <= 1, "a tool takes its input, and hearth::chat::ToolCall");
-  static_assert(!detail::kIsTask<Result> ||
-                    !(std::is_reference_v<Input> || (std::is_reference_v<Call> || ...)),
-                "a tool that returns a Task takes its input and ToolCall by value");
+  static_assert(
+      !kIsTask<Result> || !(std::is_reference_v<Input> || (std::is_reference_v<Call> || ...)),
+      "a tool that returns a Task takes its input and ToolCall by value");
   using Value = std::remove_cvref_t<Input>;
   Tool tool;
   tool.spec.name = std::move(name);
