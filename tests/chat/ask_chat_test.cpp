@@ -182,9 +182,11 @@ class Twin : public ChatAgent {
   }
 };
 
-TEST(TwinTest, ChatsThatAskEachOtherAreToldInsteadOfWaiting) {
-  testing::Host host;
-  ScriptedModel model(host, "chat-completions");
+class TwinTest : public Conversation {};
+INSTANTIATE_TEST_SUITE_P(Providers, TwinTest, ::testing::ValuesIn(ScriptedModel::kDialects),
+                         provider_name);
+
+TEST_P(TwinTest, ChatsThatAskEachOtherAreToldInsteadOfWaiting) {
   model.by_request([](std::string_view body) {
     return !has_result(body) ? asks("other", {{"text", "And you?"}}) : says({"I know no more."});
   });

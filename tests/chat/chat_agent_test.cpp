@@ -52,9 +52,11 @@ TEST(ChatAgentTest, WhatIsNotOfTheChatGoesToTheAuthor) {
   EXPECT_EQ(client.received()[1], R"(you said {"type":"mine"})");
 }
 
-TEST(ChatAgentTest, C4_AnAgentBelowAnotherOneHasATranscriptOfItsOwnAndOtherPathsAreNone) {
-  testing::Host host;
-  ScriptedModel model(host, "chat-completions");
+class AgentBelowTest : public Conversation {};
+INSTANTIATE_TEST_SUITE_P(Providers, AgentBelowTest, ::testing::ValuesIn(ScriptedModel::kDialects),
+                         provider_name);
+
+TEST_P(AgentBelowTest, C4_ItHasATranscriptOfItsOwnAndOtherPathsAreNone) {
   auto above = host.create<Support>("a", model.options());
   auto below = above.create_below<Support>("b", model.options());
   model.then({"hello"});

@@ -394,5 +394,12 @@ TEST(OwnProviderTest, IsTwoFunctions) {
   EXPECT_EQ(whole.failure()->kind, FailureKind::kInvalid);
 }
 
+TEST(OwnProviderTest, HasANameInTraces) {
+  EXPECT_EQ(Echo().name(), "custom");
+  EXPECT_EQ(OpenAiResponses().name(), "openai");
+  EXPECT_EQ(ChatCompletions().name(), "openai");
+  EXPECT_EQ(AnthropicMessages().name(), "anthropic");
+}
+
 }  // namespace
 }  // namespace hearth::chat

@@ -2,6 +2,7 @@
 #include "support_agent.hpp"
 
 #include <hearth/chat/streams.hpp>
+#include <hearth/chat/wire.hpp>
 
 #include <gtest/gtest.h>
 
@@ -9,12 +10,14 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 namespace hearth::chat {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 class StreamsTest : public Conversation {};
@@ -204,6 +207,125 @@ TEST_P(StreamsTest, AReplacedLibraryLosesNoSocket) {
   offered.read();
   EXPECT_TRUE(offered.shown("r1").empty());
   EXPECT_EQ(offered.done("r1").at("outcome"), "completed");
+}
+
+// Where a probe is answered, nothing else is sent before it, and no time passes: `probe` gives all
+// frames of the step in which it comes. Writes nothing of its own.
+class Quiet : public ChatAgent {
+ public:
+  static void methods(Methods<Quiet>& m) {
+    chat_methods(m);
+    m.add("open", &Quiet::open);
+  }
+  // The turn that has not ended.
+  std::string open() {
+    return sql("SELECT id FROM chat_turns WHERE ended IS NULL").value<std::string>();
+  }
+  Task<void> on_turn(Turn& turn) override {
+    turn.tool("find", "Finds a parcel.", Effect::kRead, &Quiet::find);
+    auto generating = turn.generate();
+    co_await std::move(generating);
+  }
+  Task<Json> find(Json /*input*/) {
+    co_await sleep(seconds(10));
+    co_return Json{{"found", true}};
+  }
+};
+
+class ProbeTest : public Conversation {
+ protected:
+  using Frames = std::vector<std::string>;
+
+  static Frames probe(ChatClient& client) {
+    std::ignore = client.socket().take_received();
+    client.send({{"type", "cf_agent_stream_resume_request"}, {"probeId", "p"}});
+    Frames frames;
+    for (const auto& received : client.socket().take_received()) frames.push_back(received.payload);
+    return frames;
+  }
+  static Frames none(const char* reason = "idle") { return {resume_none_frame(reason, "p")}; }
+  static Frames pending(const std::string& id) { return {pending_frame(id, "p")}; }
+  static Frames resuming(const std::string& id) { return {resuming_frame(id, "p")}; }
+  // What the model says `after` so long.
+  static Scripted late(Scripted answer) {
+    answer.after = seconds(10);
+    answer.between = seconds(10);
+    return answer;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Providers, ProbeTest, ::testing::ValuesIn(ScriptedModel::kDialects),
+                         provider_name);
+
+TEST_P(ProbeTest, C19_IsAnsweredAloneAndInTheSameStepWhateverTheChatDoes) {
+  auto agent = host.create<Quiet>("a", model.options());
+  ChatClient sender(agent, "sender");
+  ChatClient tab(agent, "tab");
+  EXPECT_EQ(probe(tab), none());
+
+  Scripted call = says({"one "});
+  call.says.push_back({.tool = "find", .input = {{"id", "o1"}}});
+  model.then(late(call));
+  sender.say("r1", "find");
+  EXPECT_EQ(probe(tab), pending("r1"));
+  wait(seconds(5));
+  EXPECT_EQ(probe(tab), pending("r1")) << "the model is silent";
+  sender.say("r2", "and");
+  EXPECT_EQ(probe(tab), pending("r2")) << "the latest that waits";
+  wait(seconds(10));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(probe(tab), resuming("r1")) << "it streams";
+  tab.say("r3", std::string(std::size_t{1} << 20, 'x'));
+  EXPECT_EQ(probe(tab), resuming("r1")) << "a long frame of its own is being read";
+  EXPECT_EQ(probe(sender), resuming("r1"));
+  for (const char* const id : {"r2", "r3"})
+    sender.send({{"type", "cf_agent_chat_request_cancel"}, {"id", id}});
+  wait(seconds(20));
+  EXPECT_EQ(probe(tab), resuming("r1")) << "a tool runs";
+  model.then(late(says({"two"})));
+  agent.kill();
+  ChatClient back(agent, "tab");
+  EXPECT_EQ(probe(back), resuming("r1")) << "after a kill";
+  wait(seconds(100));
+  EXPECT_EQ(probe(back), none());
+}
+
+TEST_P(ProbeTest, C19_IsAnsweredSoOfRecoveriesFailuresAndContinuations) {
+  auto agent = host.create<Quiet>("a", model.options());
+  ChatClient sender(agent, "sender");
+  ChatClient tab(agent, "tab");
+  Scripted refused;
+  refused.status = 500;
+  refused.error = R"({"error":{"message":"no"}})";
+  model.then(refused);
+  refused.status = 400;
+  model.then(refused);
+  sender.say("r1", "hi");
+  wait(milliseconds(500));
+  EXPECT_EQ(probe(tab), pending("r1")) << "it waits to try again";
+  wait(seconds(60));
+  EXPECT_EQ(probe(tab), resuming("r1")) << "it has failed";
+  sender.send({{"type", "cf_agent_chat_clear"}});
+  EXPECT_EQ(probe(tab), none());
+
+  Scripted first = asks("where", {{"a", 1}});
+  model.then(first);
+  model.then(late(says({"one ", "two"})));
+  sender.ask("r2", Json::array({user_message("u2", "where am I?")}),
+             {{"clientTools", Json::array({{{"name", "where"}}})}});
+  wait(seconds(1));
+  const Json asked = transcript_of(agent).back().at("parts");
+  for (const Json& part : asked)
+    if (part.contains("toolCallId")) sender.answer(part.at("toolCallId"), "Rome");
+  const std::string id = agent.call("open");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(probe(sender), pending(id));
+    EXPECT_EQ(probe(tab), none()) << "it is for another one";
+    wait(seconds(5));
+  }
+  wait(seconds(15));
+  EXPECT_EQ(probe(sender), resuming(id));
+  EXPECT_EQ(probe(tab), none("continuation-owned"));
+  sender.close();
+  EXPECT_EQ(probe(tab), resuming(id)) << "its owner has left";
 }
 
 // The parts that send, with limits that a test reaches easily.

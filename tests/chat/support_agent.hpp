@@ -207,12 +207,6 @@ class Conversation : public ::testing::TestWithParam<const char*> {
   ScriptedModel model;
 };
 
-// Where the providers do not matter.
-class OneConversation : public Conversation {
- protected:
-  OneConversation() : Conversation("chat-completions") {}
-};
-
 inline std::string provider_name(const ::testing::TestParamInfo<const char*>& info) {
   std::string name = info.param;
   std::erase(name, '-');

@@ -1,0 +1,241 @@
+// Answers that go on at the provider without a connection, and are fetched on, on the mock host.
+#include "support_agent.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hearth::chat {
+namespace {
+
+using std::chrono::seconds;
+
+class BackgroundTest : public Conversation {
+ protected:
+  BackgroundTest() : Conversation("openai-responses") {}
+};
+
+TEST_F(BackgroundTest, AfterAKillTheRestIsFetchedAndNothingIsPaidTwice) {
+  auto agent = make({{"background", true}});
+  model.then(says({"one ", "two ", "three ", "four"}, seconds(10)));
+  ChatClient client(agent);
+  client.say("r1", "count");
+  wait(seconds(35));
+  agent.kill();
+  wait(seconds(120));
+  EXPECT_EQ(text_of(transcript_of(agent)[1]), "one two three four");
+  ASSERT_EQ(model.requests().size(), 2U);
+  EXPECT_EQ(model.requests()[1].method, "GET");
+  EXPECT_NE(model.requests()[1].url.find("/responses/resp_1?stream=true&starting_after="),
+            std::string::npos);
+  EXPECT_EQ(agent.call("notes", "recovery").size(), 1U);
+}
+
+TEST_F(BackgroundTest, StopEndsTheAnswerAtTheProvider) {
+  auto agent = make({{"background", true}});
+  model.then(says({"one ", "two "}, seconds(10)));
+  ChatClient client(agent);
+  client.say("r1", "count");
+  wait(seconds(15));
+  client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
+  wait(seconds(1));
+  ASSERT_EQ(model.requests().size(), 2U);
+  EXPECT_EQ(model.requests()[1].method, "POST");
+  EXPECT_TRUE(model.requests()[1].url.ends_with("/responses/resp_1/cancel"));
+}
+
+std::size_t cancels(const ScriptedModel& model) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      model.requests(), [](const auto& sent) { return sent.url.ends_with("/resp_1/cancel"); }));
+}
+
+TEST_F(BackgroundTest, AStopThatAKillHasCutReachesTheProvider) {
+  auto agent = make({{"background", true}});
+  model.cancel_takes = seconds(5);
+  model.then(says({"one ", "two ", "three "}, seconds(10)));
+  ChatClient client(agent);
+  client.say("r1", "count");
+  wait(seconds(5));
+  client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
+  wait(seconds(1));
+  EXPECT_EQ(cancels(model), 1U);
+  agent.kill();
+  wait(seconds(60));
+  EXPECT_EQ(cancels(model), 2U);
+  EXPECT_EQ(model.requests().size(), 3U);
+  EXPECT_EQ(agent.call("notes", "end"), Json::array({"aborted"}));
+  EXPECT_EQ(text_of(transcript_of(agent)[1]), "one ");
+  EXPECT_EQ(agent.call("unsettled"), 0);
+}
+
+TEST_F(BackgroundTest, AProviderThatDoesNotAnswerTheStopHoldsNoTurn) {
+  auto agent = make({{"background", true}});
+  model.cancel_takes = std::chrono::hours(1);
+  model.then(says({"one ", "two "}, seconds(10)));
+  ChatClient client(agent);
+  client.say("r1", "count");
+  wait(seconds(15));
+  client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
+  wait(seconds(11));
+  client.read();
+  EXPECT_EQ(client.done("r1").at("outcome"), "aborted");
+  EXPECT_EQ(cancels(model), 1U);
+}
+
+Json polled(const std::string& status, const std::string& text) {
+  return {{"id", "resp_1"},
+          {"status", status},
+          {"output",
+           Json::array({{{"type", "message"},
+                         {"status", status},
+                         {"content", Json::array({{{"type", "output_text"}, {"text", text}}})}}})}};
+}
+
+TEST_F(BackgroundTest, APollThatIsNotOverIsAskedAgainAfterAKill) {
+  auto agent = make({{"background", true}});
+  model.then(cut(says({"one "}, seconds(1))));
+  model.polls = {polled("in_progress", "one two "), polled("completed", "one two three")};
+  ChatClient client(agent);
+  client.say("r1", "count");
+  const auto polls = [&] {
+    return std::ranges::count_if(model.requests(), [](const auto& sent) {
+      return sent.method == "GET" && sent.url.ends_with("/resp_1");
+    });
+  };
+  for (int i = 0; i < 600 && polls() == 0; ++i) wait(std::chrono::milliseconds(100));
+  ASSERT_EQ(polls(), 1);
+  agent.kill();
+  wait(seconds(60));
+  EXPECT_EQ(text_of(transcript_of(agent)[1]), "one two three");
+  EXPECT_EQ(agent.call("notes", "end"), Json::array({"completed"}));
+}
+
+// Only an answer that is gone is paid for once more.
+TEST_F(BackgroundTest, C36_APollThatFailsForAMomentIsAskedAgain) {
+  struct Row {
+    std::vector<Json> polls;
+    std::string text;
+    std::ptrdiff_t paid;
+    std::size_t cancelled;
+  };
+  const std::vector<Row> rows = {
+      {{429, 503, polled("in_progress", "one two "), 500, polled("completed", "one two three")},
+       "one two three",
+       1,
+       0},
+      {{polled("in_progress", "one two "), 404}, "one two anew", 2, 0},
+      {{503}, "one anew", 2, 1},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.text + std::to_string(row.cancelled));
+    testing::Host own;
+    ScriptedModel scripted(own, "openai-responses");
+    Json options = scripted.options();
+    options["background"] = true;
+    auto agent = own.create<Support>("a", options);
+    scripted.then(says({"one ", "two "}, seconds(10)));
+    scripted.then({"anew"});
+    scripted.polls = row.polls;
+    ChatClient client(agent);
+    client.say("r1", "count");
+    own.advance(seconds(5));
+    agent.kill();
+    own.advance(seconds(200));
+    EXPECT_EQ(text_of(transcript_of(agent)[1]), row.text);
+    EXPECT_EQ(agent.call("notes", "end"), Json::array({"completed"}));
+    EXPECT_EQ(std::ranges::count_if(scripted.requests(),
+                                    [](const auto& sent) {
+                                      return sent.method == "POST" &&
+                                             !sent.url.ends_with("/cancel");
+                                    }),
+              row.paid);
+    EXPECT_EQ(cancels(scripted), row.cancelled);
+  }
+}
+
+TEST_F(BackgroundTest, AStopBetweenTwoPollsReachesTheProvider) {
+  auto agent = make({{"background", true}});
+  model.then(cut(says({"one "}, seconds(1))));
+  model.polls = {polled("in_progress", "one two ")};
+  ChatClient client(agent);
+  client.say("r1", "count");
+  wait(seconds(30));
+  client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
+  wait(seconds(5));
+  EXPECT_EQ(cancels(model), 1U);
+  client.read();
+  EXPECT_EQ(client.done("r1").at("outcome"), "aborted");
+}
+
+// A provider of an author's, whose cut answers can be fetched on.
+class Numbers : public Provider {
+ public:
+  [[nodiscard]] HttpCall request(const Prompt& /*prompt*/) const override {
+    return {.path = "/say"};
+  }
+  void read(const ServerSentEvent& event, ModelAnswer& answer) const override {
+    Json& count = answer.notes()["count"];
+    count = count.is_null() ? 1 : count.get<int>() + 1;
+    if (event.data == "end") return answer.complete();
+    answer.text("0", event.data);
+  }
+  [[nodiscard]] std::optional<HttpCall> follow_up(FollowUp what,
+                                                  const ModelAnswer& answer) const override {
+    if (what != FollowUp::kResume) return std::nullopt;
+    return HttpCall{.method = "PUT",
+                    .path = "/rest?from=" + to_text(answer.notes().at("count")),
+                    .headers = {{"X-Own", "1"}},
+                    .body = {{"go", "on"}}};
+  }
+};
+class Counter : public Support {
+ public:
+  static void methods(Methods<Counter>& m) {
+    chat_methods(m);
+    m.add("notes", &Counter::notes);
+  }
+  std::unique_ptr<const Provider> make_provider(const ChatOptions& /*options*/) override {
+    return std::make_unique<Numbers>();
+  }
+};
+
+TEST(OwnProviderTest, C36_AnAnswerThatAKillHasCutIsFetchedOnAsTheProviderSays) {
+  testing::Host host;
+  std::vector<testing::SentRequest> sent;
+  host.on_fetch([&](const testing::SentRequest& request) {
+    sent.push_back(request);
+    testing::FetchReply reply;
+    reply.headers = {{"Content-Type", "text/event-stream"}};
+    const std::size_t at = request.url.find("?from=");
+    const int from = at == std::string::npos ? 0 : std::stoi(request.url.substr(at + 6));
+    const std::vector<std::string> events = {"one ", "two ", "three ", "four", "end"};
+    for (std::size_t i = static_cast<std::size_t>(from); i < events.size(); ++i)
+      reply.pieces.push_back("data: " + events[i] + "\n\n");
+    reply.between = seconds(10);
+    return reply;
+  });
+  auto agent = host.create<Counter>(
+      "a", {{"base_url", "http://127.0.0.1:1/v1"}, {"model", "m"}, {"background", true}});
+  ChatClient client(agent);
+  client.say("r1", "count");
+  host.advance(seconds(15));
+  agent.kill();
+  host.advance(seconds(120));
+  EXPECT_EQ(text_of(transcript_of(agent)[1]), "one two three four");
+  ASSERT_EQ(sent.size(), 2U);
+  EXPECT_EQ(sent[1].method, "PUT");
+  EXPECT_EQ(sent[1].url, "http://127.0.0.1:1/v1/rest?from=2");
+  EXPECT_EQ(sent[1].body, R"({"go":"on"})");
+  EXPECT_TRUE(
+      std::ranges::any_of(sent[1].headers, [](const auto& each) { return each.first == "X-Own"; }));
+  EXPECT_EQ(agent.call("notes", "end"), Json::array({"completed"}));
+}
+
+}  // namespace
+}  // namespace hearth::chat

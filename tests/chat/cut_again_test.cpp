@@ -1,0 +1,194 @@
+// Answers that were cut, and whose next call brings one thing or another, on the mock host.
+#include "support_agent.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hearth::chat {
+namespace {
+
+using std::chrono::seconds;
+
+class CutAgainTest : public Conversation {};
+INSTANTIATE_TEST_SUITE_P(Providers, CutAgainTest, ::testing::ValuesIn(ScriptedModel::kDialects),
+                         provider_name);
+
+TEST_P(CutAgainTest, WhatWasSaidBeforeStaysWhateverTheNextCallBrings) {
+  Scripted thinks;
+  thinks.says.push_back({.reasoning = "hm"});
+  for (const Scripted& second : {cut(thinks), cut(says({}))}) {
+    testing::Host own;
+    ScriptedModel scripted(own, GetParam());
+    auto agent = own.create<Support>("a", scripted.options());
+    scripted.then(cut(says({"one ", "two "})));
+    scripted.then(second);
+    scripted.then({"three"});
+    ChatClient client(agent);
+    client.say("r1", "count");
+    own.advance(seconds(100));
+    client.read();
+    EXPECT_EQ(client.shown("r1"), "one two three");
+    int texts = 0;
+    const Json all = transcript_of(agent)[1].at("parts");
+    for (const Json& part : all)
+      if (part.at("type") == "text") ++texts;
+    EXPECT_EQ(texts, 1);
+  }
+}
+
+// In the first step of a turn, and behind one whose tool has a result.
+TEST_P(CutAgainTest, ATextThatTheHookDropsIsMadeAnew) {
+  for (const bool has_tool : {false, true}) {
+    SCOPED_TRACE(has_tool);
+    testing::Host own;
+    ScriptedModel scripted(own, GetParam());
+    Json options = scripted.options();
+    options.update({{"background", scripted.dialect() == "openai-responses"}, {"persist", false}});
+    auto agent = own.create<Support>("a", options);
+    if (has_tool) scripted.then(asks("look", {{"id", "o1"}}));
+    scripted.then(says({"one ", "two ", "three"}, seconds(10)));
+    ChatClient client(agent);
+    client.say("r1", "count");
+    own.advance(seconds(25));
+    agent.kill();
+    own.advance(seconds(120));
+    const Json stored = transcript_of(agent)[1];
+    EXPECT_EQ(text_of(stored), "one two three");
+    EXPECT_EQ(agent.call("unsettled"), 0);
+    EXPECT_EQ(agent.sql("SELECT json_extract(spent, '$.calls') FROM chat_turns"),
+              Json::array({Json::array({has_tool ? 3 : 2})}));
+    const auto calls = std::ranges::count_if(
+        stored.at("parts"), [](const Json& part) { return part.contains("toolCallId"); });
+    EXPECT_EQ(calls, has_tool ? 1 : 0);
+  }
+}
+
+// It was whole in the ledger, but for its last event. In the other dialects an answer is whole with
+// its last event alone, in the step that settles it.
+TEST(WholeAnswerTest, C38_IsUsedUnlessTheHookDropsIt) {
+  for (const bool persist : {true, false}) {
+    testing::Host own;
+    ScriptedModel scripted(own, "chat-completions");
+    Json options = scripted.options();
+    options.update({{"persist", persist}, {"max_steps", 1}});
+    auto agent = own.create<Support>("a", options);
+    int requests = 0;
+    own.on_fetch([&](const testing::SentRequest& /*request*/) {
+      const Json text{{"delta", {{"content", ++requests == 1 ? "one" : "two"}}}, {"index", 0}};
+      const Json end{{"delta", Json::object()}, {"index", 0}, {"finish_reason", "stop"}};
+      testing::FetchReply reply;
+      reply.headers = {{"Content-Type", "text/event-stream"}};
+      for (const Json& choice : {text, end})
+        reply.pieces.push_back("data: " + to_text({{"choices", Json::array({choice})}}) + "\n\n");
+      reply.pieces.emplace_back("data: [DONE]\n\n");
+      reply.between = seconds(10);
+      return reply;
+    });
+    ChatClient client(agent);
+    client.say("r1", "count");
+    own.advance(seconds(15));
+    agent.kill();
+    own.advance(seconds(120));
+    EXPECT_EQ(text_of(transcript_of(agent)[1]), persist ? "one" : "two");
+    EXPECT_EQ(requests, persist ? 1 : 2);
+  }
+}
+
+// What waits behind generate().
+class Waits : public Support {
+ public:
+  static void methods(Methods<Waits>& m) { chat_methods(m); }
+  Task<void> on_turn(Turn& turn) override {
+    auto generating = turn.generate();
+    co_await std::move(generating);
+    co_await sleep(seconds(60));
+  }
+};
+
+TEST_P(CutAgainTest, ATextThatIsWholeIsNotDropped) {
+  for (const bool was_cut : {false, true}) {
+    SCOPED_TRACE(was_cut);
+    testing::Host own;
+    ScriptedModel scripted(own, GetParam());
+    Json options = scripted.options();
+    options["persist"] = false;
+    auto agent = own.create<Waits>("a", options);
+    if (was_cut) scripted.then(cut(says({"no"})));
+    scripted.then({"one"});
+    ChatClient client(agent);
+    client.say("r1", "count");
+    own.advance(seconds(15));
+    agent.kill();
+    own.advance(seconds(200));
+    EXPECT_EQ(text_of(transcript_of(agent)[1]), "one");
+    EXPECT_EQ(scripted.requests().size(), was_cut ? 2U : 1U);
+  }
+}
+
+TEST_P(CutAgainTest, ARefusalOfWhichOnlyAPartCameIsAskedForAnew) {
+  auto agent = make({{"background", model.dialect() == "openai-responses"}});
+  int requests = 0;
+  host.on_fetch([&](const testing::SentRequest& /*request*/) {
+    ++requests;
+    testing::FetchReply reply;
+    reply.status = requests == 1 ? 429 : 400;
+    reply.headers = {{"Content-Type", "application/json"}};
+    reply.pieces = {R"({"error": {"message": )", R"("slow down", "type": )", R"("x"}})"};
+    reply.between = seconds(10);
+    return reply;
+  });
+  ChatClient client(agent);
+  client.say("r1", "count");
+  wait(seconds(15));
+  agent.kill();
+  ChatClient back(agent);
+  wait(seconds(60));
+  back.read();
+  EXPECT_EQ(requests, 2);
+  EXPECT_EQ(back.done("r1").at("body"), client_text(FailureKind::kInvalid));
+}
+
+// Whatever cuts the call behind a result: the turn is not over.
+TEST_P(CutAgainTest, TheCallBehindAToolIsMadeAgainOrGoesOn) {
+  Scripted thinks;
+  thinks.says.push_back({.reasoning = "hm"});
+  const std::vector<Scripted> rows = {cut(says({})), cut(thinks), cut(says({"one "})),
+                                      says({"one ", "two ", "2 ", "1 "}, seconds(10))};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    SCOPED_TRACE(i);
+    testing::Host own;
+    ScriptedModel scripted(own, GetParam());
+    auto agent = own.create<Support>("a", scripted.options());
+    scripted.then(asks("look", {{"id", "o1"}}));
+    scripted.then(rows[i]);
+    scripted.then({"three"});
+    ChatClient client(agent);
+    client.say("r1", "count");
+    own.advance(seconds(25));
+    if (!rows[i].is_cut) agent.kill();  // in the middle
+    own.advance(seconds(120));
+    EXPECT_TRUE(text_of(transcript_of(agent)[1]).ends_with("three"))
+        << to_text(transcript_of(agent)[1]);
+    EXPECT_EQ(scripted.requests().size(), 3U);
+  }
+}
+
+TEST_P(CutAgainTest, ALargeInputOfAToolIsNoError) {
+  auto agent = make();
+  model.then(asks("look", {{"id", std::string(70'000, 'x')}}));
+  model.then({"ok"});
+  ChatClient client(agent);
+  client.say("r1", "hi");
+  wait(seconds(1));
+  ASSERT_EQ(model.requests().size(), 2U);
+  EXPECT_NE(model.requests()[1].body.find("500"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hearth::chat
