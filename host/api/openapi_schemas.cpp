@@ -138,7 +138,7 @@ constexpr std::string_view kSchemas = R"json({
 "WorkChange": {"type": "object", "properties": {
   "outcome": {"type": "object"}, "note": {"type": "string"}}},
 "Work": {"type": "object", "required": ["kind", "id", "record"], "properties": {
-  "kind": {"enum": ["fiber", "schedule", "item"]}, "id": {"type": "string"},
+  "kind": {"enum": ["fiber", "schedule", "item", "turn"]}, "id": {"type": "string"},
   "name": {"type": ["string", "null"]}, "state": {"type": ["string", "null"]},
   "created_at": {"type": ["integer", "null"]}, "next_at": {"type": ["integer", "null"]},
   "error": {"type": ["string", "null"]}, "record": {"type": ["object", "null"]},
@@ -148,6 +148,18 @@ constexpr std::string_view kSchemas = R"json({
   "work": {"type": "array", "items": {"type": "object",
     "required": ["kind", "id", "name", "state", "created_at", "next_at", "error"]}},
   "next": {"type": ["string", "null"]}}},
+"ChatPage": {"type": "object", "required": ["class", "chats", "skipped", "next"], "properties": {
+  "class": {"type": "string"}, "next": {"type": ["string", "null"]},
+  "chats": {"type": "array", "items": {"type": "object",
+    "required": ["agent", "state", "turn", "since_ms", "waiting", "messages", "last_at_ms"],
+    "properties": {
+      "agent": {"type": "string"},
+      "state": {"enum": ["running", "stopping", "waiting", "asks", "idle"]},
+      "turn": {"type": ["string", "null"]}, "since_ms": {"type": ["integer", "null"]},
+      "waiting": {"type": "integer"}, "messages": {"type": "integer"},
+      "last_at_ms": {"type": ["integer", "null"]}}}},
+  "skipped": {"type": "array", "items": {"type": "object",
+    "required": ["class", "agent", "reason"]}}}},
 "Sql": {"type": "object", "required": ["sql"], "properties": {"sql": {"type": "string"}}},
 "SqlRows": {"type": "object", "required": ["columns", "rows", "truncated"], "properties": {
   "columns": {"type": "array", "items": {"type": "string"}},

@@ -380,14 +380,14 @@ AdminOutput show_why(const Asker& asker) {
 
 AdminOutput show_stuck(const Asker& asker) {
   const AdminCommand& command = asker.command;
-  return asker.get(with_query("/admin/stuck?limit=" + std::to_string(command.limit),
-                              {{"class", command.agent_class}, {"after", command.after}}),
-                   [](const Json& answer) {
-                     std::string stuck;
-                     for (const Json& each : list_in(answer, "agents"))
-                       stuck += why_text(each, now_ms());
-                     return page_of(answer, std::move(stuck), "no agent is stuck\n");
-                   });
+  return asker.get(
+      with_query("/admin/stuck?limit=" + std::to_string(command.limit),
+                 {{"class", command.all ? "*" : command.agent_class}, {"after", command.after}}),
+      [](const Json& answer) {
+        std::string stuck;
+        for (const Json& each : list_in(answer, "agents")) stuck += why_text(each, now_ms());
+        return page_of(answer, std::move(stuck), "no agent is stuck\n");
+      });
 }
 
 // ---- operations ---------------------------------------------------------------------------------
@@ -455,6 +455,19 @@ AdminOutput list_work(const Asker& asker, const std::string& path) {
                    });
 }
 
+AdminOutput show_chats(const Asker& asker) {
+  const AdminCommand& command = asker.command;
+  const std::string target = "/admin/chats?class=" + url_encoded(command.agent_class) +
+                             "&limit=" + std::to_string(command.limit);
+  return asker.get(
+      with_query(target, {{"after", name_in_url(command.after)}}), [](const Json& answer) {
+        std::string text = table_of(list_in(answer, "chats"),
+                                    {"NAME agent", "STATE state", "TURN turn", "SINCE since_ms",
+                                     "WAITING waiting", "MESSAGES messages", "LAST last_at_ms"});
+        return page_of(answer, std::move(text), "no chats\n");
+      });
+}
+
 AdminOutput change_work(const Asker& asker, const std::string& path) {
   const AdminCommand& command = asker.command;
   Json body = Json::object();
@@ -508,10 +521,10 @@ AdminOutput show_sql(const Asker& asker) {
 }
 
 // In the order of AdminCommand::What.
-constexpr std::array kCommands = {show_console,      show_plugins,   reload,     take_back,
-                                  show_methods,      show_agents,    evict,      destroy,
-                                  call_object,       show_why,       show_stuck, show_operations,
-                                  resolve_operation, ask_about_work, show_sql};
+constexpr std::array kCommands = {show_console,      show_plugins, reload,         take_back,
+                                  show_methods,      show_agents,  evict,          destroy,
+                                  call_object,       show_why,     show_stuck,     show_operations,
+                                  resolve_operation, show_chats,   ask_about_work, show_sql};
 
 }  // namespace
 

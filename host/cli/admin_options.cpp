@@ -115,6 +115,28 @@ void add_work(CLI::App& app, std::optional<Command>& chosen) {
   }
 }
 
+void add_chats(CLI::App& app, std::optional<Command>& chosen) {
+  CommandOptions group(app, "chats", "Look at the chats of a class, or cancel a turn");
+  Asked list(group.part("list", "A page of them", kNotes), chosen, Ask::kChats);
+  list.agent_class(true);
+  list.after();
+  list.limit();
+  Asked show(
+      group.part("show", "The turns of a chat, the newest first, or all of one of them", kNotes),
+      chosen, Ask::kWork);
+  show.agent();
+  show.operand("TURN", &show->id, "This one, with the record of its fiber", false);
+  show.option("--state", &show->state, "STATE", "Only these, such as error");
+  show.after();
+  show.limit();
+  Asked cancel(group.part("cancel", "Cancel the turn that runs", kNotes), chosen, Ask::kWork);
+  cancel->action = "cancel";
+  cancel.agent();
+  cancel.operand("TURN", &cancel->id, "Its id");
+  cancel.option("--note", &cancel->note, "TEXT", "Why; it stays in the audit log");
+  for (Asked* const each : {&show, &cancel}) (*each)->kind = "turn";
+}
+
 }  // namespace
 
 void add_admin_commands(CLI::App& app, std::optional<Command>& chosen) {
@@ -167,6 +189,7 @@ void add_admin_commands(CLI::App& app, std::optional<Command>& chosen) {
   Asked stuck = add(Ask::kStuck, "stuck",
                     "The agents whose wait needs a person, or is older than it should be");
   stuck.agent_class(false, "Look at each agent of this class. Without it dead work is not found");
+  stuck.flag("--all", stuck->all, "Look at each agent of each class");
   stuck.after();
   stuck.limit();
 
@@ -196,6 +219,7 @@ void add_admin_commands(CLI::App& app, std::optional<Command>& chosen) {
   resolve.option("--note", &resolve->note, "TEXT", "How you know; it stays in the record");
 
   add_work(app, chosen);
+  add_chats(app, chosen);
   Asked sql = add(Ask::kSql, "sql", "Read the database of an agent with SQL, live or cold");
   sql.agent();
   sql.operand("SQL", &sql->arguments, "One statement that reads; at most 1,000 rows");

@@ -116,7 +116,7 @@ struct BackupCommand : DataFlags {
 };
 
 // The commands that ask a running server: hearth plugins, reload, methods, agents, evict, destroy,
-// call, operations, resolve, fibers, schedules, queue, sql.
+// call, operations, resolve, fibers, schedules, queue, chats, sql.
 struct AdminCommand : DataFlags {
   enum class What {
     kConsole,
@@ -132,12 +132,13 @@ struct AdminCommand : DataFlags {
     kStuck,
     kOperations,
     kResolve,
+    kChats,
     kWork,
     kSql
   };
   What what = What::kPlugins;
   bool json = false;
-  bool all = false;         // of plugins: old versions, too
+  bool all = false;         // of plugins: old versions, too; of stuck: each agent
   bool wait = false;        // of reload: until the agents have moved
   std::string agent_class;  // of reload and operations: may be empty
   std::string name;         // of evict and destroy; of operations, why: may be empty; of call: the

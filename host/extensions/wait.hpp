@@ -41,6 +41,8 @@ enum class WaitKind : std::uint8_t {
   kItem,          // an item of the queue waits for its next try. The callback; the last error
   kSchedule,      // a schedule waits for its time. The callback
   kAlarm,         // an alarm waits for its time
+  kApproval,      // a chat waits until a call of a tool is approved. The tool; the call
+  kClientTool,    // a chat waits for a client that executes a tool. The tool; the call
   kNotice,        // a notification to another agent is not delivered yet. Class/name; last error
 };
 

@@ -161,8 +161,8 @@ Result<Json> AgentDesk::why(const api::RouteCall& call) {
 Result<Json> AgentDesk::stuck(const api::RouteCall& call) {
   const auto request = api::read_stuck_page(call.query);
   if (!request) return request.error();
-  std::string agent_class;
-  if (!request->agent_class.empty()) {
+  std::string agent_class(request->agent_class);
+  if (!agent_class.empty() && agent_class != kEachClass) {
     auto name = class_name(request->agent_class);
     if (!name) return name.error();
     agent_class = *std::move(name);

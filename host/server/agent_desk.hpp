@@ -54,6 +54,8 @@ class AgentDesk {
   static constexpr std::chrono::minutes kLookEvery{5};
 
   // ---- on the desk's thread, for this desk and DataDesk ----
+  // The class that an operator has named: one that is served or has agents.
+  [[nodiscard]] Result<std::string> class_name(const std::string& given);
   // For a path with {class} and {name}.
   [[nodiscard]] Result<storage::AgentKey> target(const api::RouteCall& call);
   // Logs that a change of an agent was asked for.
@@ -78,8 +80,6 @@ class AgentDesk {
   [[nodiscard]] Result<Json> show_operation(const api::RouteCall& call);
   [[nodiscard]] Result<Json> resolve_operation(const api::RouteCall& call);
 
-  // The class that an operator has named: one that is served or has agents.
-  [[nodiscard]] Result<std::string> class_name(const std::string& given);
   // The agent, if it exists.
   [[nodiscard]] Result<storage::AgentKey> existing(const api::AgentName& name);
   // Records that it was done.

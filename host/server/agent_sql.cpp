@@ -109,7 +109,8 @@ Result<std::string> rows_of(PluginSql& sql, StatementHandle handle, int columns,
 
 }  // namespace
 
-Result<std::string> read_with_sql(extensions::AgentContext& agent, std::string_view text) {
+Result<std::string> read_with_sql(extensions::AgentContext& agent, std::string_view text,
+                                  std::optional<std::string_view> value) {
   PluginSql& sql = agent.of<extensions::SqlExtension>().sql();
   const auto handle = sql.prepare(text, false);
   if (!handle) return handle.error();
@@ -118,6 +119,9 @@ Result<std::string> read_with_sql(extensions::AgentContext& agent, std::string_v
   if (!writes) return writes.error();
   if (*writes)
     return Error{Errc::kForbidden, "only statements that read are run here, such as SELECT"};
+  if (value) {
+    if (auto bound = sql.bind_text(*handle, 1, *value); bound.has_error()) return bound.error();
+  }
   const auto columns = sql.column_count(*handle);
   if (!columns) return columns.error();
   std::string json = R"({"columns":[)";

@@ -8,11 +8,13 @@
 #include "extensions/durable_work.hpp"
 #include "protocol/class_segment.hpp"
 #include "server/agent_visits.hpp"
+#include "server/chats.hpp"
 #include "server/shard_questions.hpp"
 #include "server/why.hpp"
 #include "server/work_waits.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -54,6 +56,7 @@ std::vector<Wait> durable_waits(extensions::AgentContext& agent, bool is_live) {
     waits.push_back({.kind = WaitKind::kUnknown,
                      .subject = std::move(each.id),
                      .detail = std::move(each.kind)});
+  std::ranges::move(chat_waits(agent), std::back_inserter(waits));
   if (agent.settings().operations.kinds.empty()) return waits;
   for (std::string& kind : agent.work().operations().used_up())
     waits.push_back({.kind = WaitKind::kBudget,

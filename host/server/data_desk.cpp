@@ -3,8 +3,11 @@
 #include "api/admin_requests.hpp"
 #include "protocol/request_query.hpp"
 #include "server/agent_sql.hpp"
+#include "server/chats.hpp"
 #include "server/work_records.hpp"
 
+#include <chrono>
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -16,13 +19,16 @@ void DataDesk::add_routes(std::vector<api::Route>& rows) {
     row(method, pattern, summary, on_desk(desk_, *this, work), shape);
   };
   add("POST", "/admin/agents/{class}/{name...}/work/{kind}/{id}/{action}",
-      "Changes a fiber, a schedule or an item of an agent's queue.", &DataDesk::change,
-      {.body = "WorkChange", .answer = "Work"});
+      "Changes a fiber, a schedule, an item of an agent's queue or a turn of a chat.",
+      &DataDesk::change, {.body = "WorkChange", .answer = "Work"});
   add("GET", "/admin/agents/{class}/{name...}/work/{kind}/{id}",
-      "One fiber, schedule or item of an agent's queue.", &DataDesk::show, {.answer = "Work"});
+      "One fiber, schedule, item of an agent's queue or turn of a chat.", &DataDesk::show,
+      {.answer = "Work"});
   add("GET", "/admin/agents/{class}/{name...}/work",
-      "A page of the fibers, schedules and items of an agent.", &DataDesk::list,
+      "A page of the fibers, schedules, items or turns of an agent.", &DataDesk::list,
       {.query = "kind state after limit", .answer = "WorkPage"});
+  add("GET", "/admin/chats", "A page of the chats of a class.", &DataDesk::list_chats,
+      {.query = "class after limit", .answer = "ChatPage"});
   add("POST", "/admin/agents/{class}/{name...}/sql", "Reads an agent's database with SQL.",
       &DataDesk::query, {.body = "Sql", .answer = "SqlRows"});
 }
@@ -73,8 +79,41 @@ Result<Json> DataDesk::change(const api::RouteCall& call) {
       },
       note_it);
   // The agent's own code does not know that its fiber has ended, and may be in the middle of it.
-  if (changed && kind == "fiber" && action != "revive") agents_.end_instance(*key);
+  if (changed && (kind == "fiber" || kind == "turn") && action != "revive")
+    agents_.end_instance(*key);
   return changed;
+}
+
+Result<Json> DataDesk::list_chats(const api::RouteCall& call) {
+  const auto request = api::read_agent_page(call.query);
+  if (!request) return request.error();
+  const auto name = agents_.class_name(request->agent_class);
+  if (!name) return name.error();
+  const auto until = std::chrono::steady_clock::now() + kListPatience;
+  Json chats = Json::array();
+  Json skipped = Json::array();
+  Json next;
+  std::size_t looks = 0;
+  const auto found = desk_.directory().list(*name, request->after, kMostChatLooks + 1);
+  for (const auto& [key, created_at_ms] : found) {
+    if (chats.size() >= request->limit || looks >= kMostChatLooks ||
+        (looks > 0 && std::chrono::steady_clock::now() >= until)) {
+      next = found[looks - 1].key.name;
+      break;
+    }
+    ++looks;
+    auto chat = agents_.visit(key, chat_summary);
+    if (!chat) {
+      skipped.push_back({{"class", *name}, {"agent", key.name}, {"reason", chat.error().message}});
+    } else if (!chat->is_null()) {
+      (*chat)["agent"] = key.name;
+      chats.push_back(*std::move(chat));
+    }
+  }
+  return Json{{"class", *name},
+              {"chats", std::move(chats)},
+              {"skipped", std::move(skipped)},
+              {"next", std::move(next)}};
 }
 
 Result<Json> DataDesk::query(const api::RouteCall& call) {

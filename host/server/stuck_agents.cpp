@@ -33,6 +33,7 @@ std::set<AgentKey> candidates(runtime::Runtime& runtime, storage::Directory& dir
                               const std::function<bool(const extensions::Wait&)>& is_urgent,
                               Json& skipped) {
   std::set<AgentKey> keys;
+  const bool is_each = agent_class == kEachClass;
   for (unsigned index = 0; index < runtime.shard_count(); ++index) {
     const auto hints =
         ask_one<StuckKeys>(runtime, index, AgentWaits::kLoopPatience,
@@ -40,13 +41,23 @@ std::set<AgentKey> candidates(runtime::Runtime& runtime, storage::Directory& dir
     if (!hints)
       skipped.push_back({{"class", nullptr}, {"agent", nullptr}, {"reason", no_loop().message}});
     for (const AgentKey& key : hints.value_or(StuckKeys())) {
-      if (key > after && (agent_class.empty() || key.agent_class == agent_class)) keys.insert(key);
+      if (key > after && (agent_class.empty() || is_each || key.agent_class == agent_class))
+        keys.insert(key);
     }
   }
   if (agent_class.empty()) return keys;
-  const std::string from = after.agent_class == agent_class ? after.name : std::string();
-  for (auto& entry : directory.list(agent_class, from, kMostStuckLooks + 1))
-    keys.insert(std::move(entry.key));
+  std::vector<std::string> classes{agent_class};
+  if (is_each) classes = directory.classes();
+  std::ranges::sort(classes);
+  std::size_t listed = 0;
+  for (const std::string& each : classes) {
+    if (each < after.agent_class || listed > kMostStuckLooks) continue;
+    const std::string from = after.agent_class == each ? after.name : std::string();
+    for (auto& entry : directory.list(each, from, kMostStuckLooks + 1 - listed)) {
+      keys.insert(std::move(entry.key));
+      ++listed;
+    }
+  }
   return keys;
 }
 

@@ -99,6 +99,10 @@ constexpr std::array kWaitRows = {
         "The schedule for {s} waits for its time.", "", "", ""},
     WaitRow{WaitKind::kAlarm, "alarm", kNone, kNeverLong, true,
         "An alarm waits for its time.", "", "", ""},
+    WaitRow{WaitKind::kApproval, "approval", kPerson, kNeverLong, false,
+        "The chat waits until a call of the tool {s} is approved or denied.", "The call is {d}.", "It ends with the answer of a client, and with the next message.", "answer it as a client of the chat, or in the console"},
+    WaitRow{WaitKind::kClientTool, "client_tool", kLong, hours(1), false,
+        "The chat waits for a client that executes the tool {s}.", "The call is {d}.", "It ends with the result of a client, and with the next message.", "look why no client has answered"},
     WaitRow{WaitKind::kNotice, "notice", kLong, minutes(5), false,
         "A notification to {s} is not delivered yet.", "The last try failed: {d}.", "", "hearth why {s}"},
 };

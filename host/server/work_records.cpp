@@ -4,6 +4,8 @@
 #include "extensions/fibers.hpp"
 #include "extensions/schedule.hpp"
 #include "json/json.hpp"
+#include "server/chats.hpp"
+#include "server/work_places.hpp"
 
 #include <algorithm>
 #include <array>
@@ -31,7 +33,13 @@ struct Action {
   Result<void> (*run)(AgentContext&, std::string_view id, const api::WorkChange& change);
 };
 
-constexpr std::array<Kind, 3> kKinds{
+constexpr std::string_view kTurn = "turn";
+
+std::string reason_of(const api::WorkChange& change) {
+  return change.note.empty() ? "an administrator has cancelled it" : change.note;
+}
+
+constexpr std::array<Kind, 4> kKinds{
     Kind{"fiber",
          [](AgentContext& agent, std::string_view after) {
            durable::FiberFilter filter;
@@ -57,15 +65,18 @@ constexpr std::array<Kind, 3> kKinds{
            filter.limit = kAtOnce;
            return agent.work().queue().list(filter);
          },
-         [](AgentContext& agent, std::string_view id) { return agent.work().queue().get(id); }}};
+         [](AgentContext& agent, std::string_view id) { return agent.work().queue().get(id); }},
+    Kind{kTurn, list_turns, find_turn}};
 
-constexpr std::array<Action, 10> kActions{
+constexpr std::array<Action, 11> kActions{
+    Action{kTurn, "cancel",
+           [](AgentContext& agent, std::string_view id, const api::WorkChange& change) {
+             return cancel_turn(agent, id, reason_of(change));
+           }},
     Action{"fiber", "cancel",
            [](AgentContext& agent, std::string_view id,
               const api::WorkChange& change) -> Result<void> {
-             const std::string why =
-                 change.note.empty() ? "an administrator has cancelled it" : change.note;
-             const auto done = extensions::FiberExtension(agent).cancel(id, "", why);
+             const auto done = extensions::FiberExtension(agent).cancel(id, "", reason_of(change));
              return done ? Result<void>() : done.error();
            }},
     Action{"fiber", "end",
@@ -111,7 +122,7 @@ const Kind* kind_of(std::string_view word) {
 }
 
 Error no_such_kind() {
-  return {Errc::kInvalidArgument, "the kinds of work are fiber, schedule and item"};
+  return {Errc::kInvalidArgument, "the kinds of work are fiber, schedule, item and turn"};
 }
 
 const Json& member(const Json& record, const char* name, const char* other) {
@@ -154,7 +165,7 @@ class Page {
       if (records->empty()) return true;
       for (const Json& record : *records) {
         after = text_member(record, "id");
-        next_ = std::string(kind.word) + "/" + after;
+        last_ = {&kind, after};
         Json shown = summary(kind, record);
         if (query_.state.empty() || shown.at("state") == query_.state)
           work_.push_back(std::move(shown));
@@ -163,14 +174,19 @@ class Page {
       if (bytes_ >= kMostLookedBytes) return false;
     }
   }
-  [[nodiscard]] std::string text(bool is_last) {
-    return dump_json(Json{{"work", std::move(work_)}, {"next", is_last ? Json() : Json(next_)}});
+  [[nodiscard]] std::string text(AgentContext& agent, bool is_last) {
+    Json next;
+    if (!is_last) {
+      const std::string_view kind = last_.first->word;
+      next = std::string(kind) + "/" + place_of_work(agent.database(), kind, last_.second);
+    }
+    return dump_json(Json{{"work", std::move(work_)}, {"next", std::move(next)}});
   }
 
  private:
   const api::WorkQuery& query_;
   Json work_ = Json::array();
-  std::string next_;
+  std::pair<const Kind*, std::string> last_;
   std::size_t looks_ = 0;
   std::size_t bytes_ = 0;
 };
@@ -193,14 +209,16 @@ Result<std::string> work_page(AgentContext& agent, const api::WorkQuery& query) 
     std::string after;
     if (kind.word == first) {
       has_begun = true;
-      after = query.after.substr(std::min(slash + 1, query.after.size()));
+      after = work_at_place(agent.database(), first,
+                            query.after.substr(std::min(slash + 1, query.after.size())));
     }
     if (!has_begun || (!query.kind.empty() && query.kind != kind.word)) continue;
+    if (query.kind.empty() && kind.word == kTurn) continue;  // its fiber is in the list
     const auto goes_on = page.add_all(agent, kind, std::move(after));
     if (!goes_on) return goes_on.error();
-    if (!*goes_on) return page.text(false);
+    if (!*goes_on) return page.text(agent, false);
   }
-  return page.text(true);
+  return page.text(agent, true);
 }
 
 Result<std::string> work_record(AgentContext& agent, std::string_view kind, std::string_view id) {

@@ -1,6 +1,6 @@
 #pragma once
-// The durable work of one agent for administrators: fibers, schedules and items of the queue, as
-// records with a kind. For visits (runtime/agent_visit.hpp).
+// The durable work of one agent for administrators: fibers, schedules, items of the queue and turns
+// of a chat, as records with a kind. For visits (runtime/agent_visit.hpp).
 
 #include "api/admin_requests.hpp"
 #include "base/error.hpp"
@@ -11,10 +11,12 @@
 
 namespace hearth::server {
 
-// "fiber", "schedule", "item".
+// "fiber", "schedule", "item", "turn".
 [[nodiscard]] bool is_kind_of_work(std::string_view word);
 
-// {"work":[...],"next":"KIND/ID" or null}, by kind; fibers the newest first, the others the oldest.
+// {"work":[...],"next":"KIND/PLACE" or null}, by kind; fibers and turns the newest first, the
+// others the oldest. Turns only if the query names them: each runs as a fiber. The next page goes
+// on behind the place of the last one, whatever has become of that (server/work_places.hpp).
 // Each has kind, id, name (or the callback's), state, created_at, next_at and error. A page may be
 // shorter than its limit, and have a `next`: a call looks at a limited number of records.
 [[nodiscard]] Result<std::string> work_page(extensions::AgentContext& agent,
@@ -31,6 +33,7 @@ namespace hearth::server {
 // schedule  run: it runs now, and then as planned; pause, resume; revive: it is dead, or its
 //           callback was missing; cancel: it is removed
 // item      revive: a dead letter is delivered again; cancel: it is removed
+// turn      cancel: its fiber is cancelled, and the chat ends the turn
 //
 // Returns the record afterwards; `record` is null if it is removed.
 // kNotFound: there is no such work. kConflict: its state does not allow it. kInvalidArgument: the

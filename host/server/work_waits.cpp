@@ -39,7 +39,7 @@ struct WaitingJob {
 
 constexpr std::string_view kWaitingJobs =
     "SELECT kind, state, due_at, id, name, coalesce(lane, ''), dead, coalesce(paused, 0), "
-    "coalesce(missing, 0), coalesce(set_at, created_at), "
+    "coalesce(missing, 0), coalesce(nullif(set_at, 0), created_at), "
     "coalesce((SELECT body FROM cf_agents_job_documents WHERE job = seq AND part = 6), "
     "(SELECT body FROM cf_agents_job_documents WHERE job = seq AND part = 5), '') "
     "FROM cf_agents_jobs WHERE dead OR (state < 2 AND ended_at IS NULL) "

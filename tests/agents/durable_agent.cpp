@@ -1,7 +1,7 @@
 // An agent whose durable work does what a test asks for. Plugin "durable-agent", class
 // DurableAgent.
 //
-//   methods   begin(name, key, {"steps", "ms", "failures", "max_retries", "hook"})
+//   methods   begin(name, key, {"steps", "ms", "failures", "max_retries", "hook", "lane"})
 //                 -> {"accepted", "record"}: a managed fiber of `steps` steps of `ms`. It throws
 //                 `failures` times before it works
 //             wait(id), inspect(id), list(), dead(), cancel(id, reason), resolve(id, result),
@@ -33,7 +33,8 @@ class DurableAgent : public hearth::Agent {
     int failures = 0;
     int max_retries = 0;
     std::string hook = "continue";
-    HEARTH_FIELDS(steps, ms, failures, max_retries, hook)
+    std::optional<std::string> lane = {};
+    HEARTH_FIELDS(steps, ms, failures, max_retries, hook, lane)
   };
 
   DurableAgent() { sql("CREATE TABLE IF NOT EXISTS journal (entry TEXT)"); }
@@ -94,6 +95,7 @@ class DurableAgent : public hearth::Agent {
     options.input = work;
     options.max_retries = work.max_retries;
     options.retry_delay = std::chrono::milliseconds(20);
+    options.lane = work.lane;
     const auto started = start_fiber(
         name, [this, work](hearth::FiberContext& fiber) { return steps(fiber, work); }, options);
     return {{"accepted", started.accepted}, {"record", started.record}};

@@ -31,6 +31,7 @@ inline constexpr DeskRow kAdminDeskRows[] = {
     {"POST", "/admin/agents/{class}/{name...}/work/{kind}/{id}/{action}", Access::kAdministrator},
     {"GET", "/admin/agents/{class}/{name...}/work/{kind}/{id}", Access::kAdministrator},
     {"GET", "/admin/agents/{class}/{name...}/work", Access::kAdministrator},
+    {"GET", "/admin/chats", Access::kAdministrator},
     {"POST", "/admin/agents/{class}/{name...}/sql", Access::kAdministrator},
     {"GET", "/admin/agents/{class}/{name...}", Access::kAdministrator},
     {"DELETE", "/admin/agents/{class}/{name...}", Access::kAdministrator},

@@ -56,6 +56,8 @@ ASKED = [
     ("GET", "/admin/stuck?class=counter&limit=5", None, 200),
     ("GET", "/admin/events?level=loud", None, 400),
     ("GET", "/admin/agents/counter/a/work?limit=5", None, 200),
+    ("GET", "/admin/agents/counter/a/work?kind=turn", None, 200),
+    ("GET", "/admin/chats?class=counter&limit=5", None, 200),
     ("GET", "/admin/agents/counter/a/work/fiber/nothing", None, 404),
     ("POST", "/admin/agents/counter/a/work/item/nothing/cancel", {"note": "x"}, 404),
     ("POST", "/admin/agents/counter/a/sql", {"sql": "select 1"}, 200),

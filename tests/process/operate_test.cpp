@@ -251,5 +251,41 @@ TEST_F(WorkTest, EachCommandWorksOnLiveAndColdAgentsAndOnSubAgents) {
     EXPECT_NE(audit.find(each), std::string::npos) << each;
 }
 
+TEST_F(WorkTest, APageGoesOnWhereTheLastOneEndedWhateverHasBecomeOfItsLast) {
+  const std::string agent = "DurableAgent/a";
+  const auto ids = [&](const std::string& group, const std::string& after, int limit) {
+    std::vector<std::string> command{group, "list", agent, "--limit", std::to_string(limit)};
+    if (!after.empty()) command.insert(command.end(), {"--after", after});
+    const Json page = json(command);
+    std::vector<std::string> found;
+    for (const Json& each : page.at("work")) found.push_back(each.at("id").get<std::string>());
+    found.push_back(page.at("next").is_null() ? "" : page.at("next").get<std::string>());
+    return found;
+  };
+  for (const char* const hours : {"1", "2", "3", "4"})
+    call("durable-agent/a", "later",
+         R"(["note", )" + std::string(hours) + R"(0000000, ")" + hours + R"("])");
+  const auto schedules = ids("schedules", "", 100);
+  ASSERT_EQ(schedules.size(), 5U);
+  // The last one of a page is gone.
+  const auto one = ids("schedules", "", 1);
+  EXPECT_EQ(one.at(0), schedules.at(0));
+  (void)ask({"schedules", "cancel", agent, one.at(0)});
+  EXPECT_EQ(ids("schedules", one.at(1), 1).at(0), schedules.at(1));
+  const auto two = ids("schedules", one.at(1), 1);
+  (void)ask({"schedules", "cancel", agent, two.at(0)});
+  EXPECT_EQ(ids("schedules", two.at(1), 100),
+            (std::vector<std::string>{schedules.at(2), schedules.at(3), ""}));
+  for (int item = 0; item < 3; ++item) call("durable-agent/a", "push", R"(["hopeless", 0])");
+  (void)id_of("queue", agent, "dead");
+  const auto items = ids("queue", "", 100);
+  ASSERT_EQ(items.size(), 4U);
+  const auto first = ids("queue", "", 2);
+  (void)ask({"queue", "drop", agent, items.at(1)});
+  EXPECT_EQ(ids("queue", first.at(2), 100), (std::vector<std::string>{items.at(2), ""}));
+  EXPECT_NE(refused({"queue", "list", agent, "--after", "item/nothing"}).find("after"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace hearth::testing

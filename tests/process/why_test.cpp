@@ -161,6 +161,7 @@ class StuckStatesTest : public WhyTest {
     give("Fetcher", "egress: {allow: [127.0.0.1]}\n");
     give("Buyer", "egress: {allow: [127.0.0.1]}\noptions: {provider: \"" + silent_.url() + "\"}\n");
     give("Fragile", "idle_timeout: 50ms\n");
+    give("DurableAgent", "fibers: {max_attempts: 1, retry_base: 1ms}\n");
     give("StepsAgent", "operations: {kinds: {nothing: {per_day: 1}}}\n");
     give("SlowStart", "code: ProbeAgent\noptions: {start_ms: 3600000}\n");
     give("Versioned", "evict_grace: 5m\noptions: {evict_ms: 3600000}\n");
@@ -214,6 +215,27 @@ TEST_F(StuckStatesTest, EachIsNamedRightAlsoColdAndWhatIsHealthyIsNotCalledStuck
        [&] {
          durable("retries", "begin",
                  R"(["w", null, {"steps": 99, "failures": 90, "max_retries": 95}])", false);
+       }},
+      {"DurableAgent/lane", "live", "lane", "none",
+       [&] {
+         for (const char* const name : {"first", "second"})
+           durable(
+               "lane", "begin",
+               (R"([")" + std::string(name) + R"(", null, {"ms": 3600000, "lane": "l"}])").c_str(),
+               false);
+       }},
+      {"DurableAgent/gave-up", "", "dead_fiber", "person",
+       [&] {
+         durable("gave-up", "begin", R"(["w", null, {"ms": 3600000, "hook": "throw"}])", false);
+         (void)admin("POST", "/admin/agents/DurableAgent/gave-up/evict");
+       }},
+      {"DurableAgent/paused", "live", "paused", "none",
+       [&] {
+         durable("paused", "later", kTomorrow, false);
+         const std::string work = "/admin/agents/DurableAgent/paused/work";
+         const Json all = admin("GET", work + "?kind=schedule").at("work");
+         (void)admin("POST",
+                     work + "/schedule/" + all.at(0).at("id").get<std::string>() + "/pause");
        }},
       {"DurableAgent/letter", "live", "dead_letter", "person",
        [&] { dead("letter", "push", kHopeless, "dead_letter", false); }},
@@ -271,7 +293,14 @@ TEST_F(StuckStatesTest, EachIsNamedRightAlsoColdAndWhatIsHealthyIsNotCalledStuck
 
   // With a class each of its agents is looked at; nothing else of it is stuck.
   EXPECT_EQ(stuck("DurableAgent"),
-            (std::set<std::string>{"DurableAgent/letter", "DurableAgent/cold-letter"}));
+            (std::set<std::string>{"DurableAgent/letter", "DurableAgent/cold-letter",
+                                   "DurableAgent/gave-up"}));
+  // With "*" each agent of each class.
+  const std::set<std::string> each = stuck("*");
+  for (const char* wanted : {"DurableAgent/cold-letter", "DurableAgent/gave-up", "Counter/a",
+                             "Crashes/a", "Buyer/a", "Fragile/a"})
+    EXPECT_TRUE(each.contains(wanted)) << wanted;
+  EXPECT_FALSE(each.contains("DurableAgent/cold-tomorrow"));
   for (const char* healthy : {"CallingAgent", "ProbeAgent", "StepsAgent", "Streams", "Fetcher"})
     EXPECT_EQ(stuck(healthy), std::set<std::string>()) << healthy;
   // Without one, those that the wake index hints at.

@@ -13,6 +13,7 @@ function Stuck() {
   const choose = html`<${Field} label="Look at">
     <select value=${agentClass} onChange=${(event) => { setClass(event.target.value); setAfter(""); }}>
       <option value="">what is known at once</option>
+      <option value="*">each agent</option>
       ${(classes ?? []).map((each) => html`<option value=${each.class}>each agent of ${each.class}</option>`)}
     </select>
   <//>`;

@@ -1,0 +1,139 @@
+#include "server/chats.hpp"
+
+#include "extensions/durable_work.hpp"
+#include "extensions/fibers.hpp"
+#include "json/json.hpp"
+#include "server/agent_sql.hpp"
+#include "storage/agent_database.hpp"
+#include "storage/statement.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+namespace hearth::server {
+namespace {
+
+using extensions::AgentContext;
+using extensions::Wait;
+using extensions::WaitKind;
+
+constexpr std::string_view kSummary =
+    "SELECT iif(t.stopping, 'stopping', iif(t.id IS NOT NULL, 'running', iif(waiting > 0, "
+    "'waiting', iif(asks, 'asks', 'idle')))) AS state, t.id AS turn, t.began AS since_ms, "
+    "waiting, messages, last_at_ms FROM (SELECT "
+    "(SELECT count(*) FROM chat_turns WHERE state = 'queued') AS waiting, "
+    "EXISTS (SELECT 1 FROM chat_messages WHERE pending) AS asks, "
+    "(SELECT count(*) FROM chat_messages) AS messages, "
+    "(SELECT max(coalesce(ended, began, created)) FROM chat_turns) AS last_at_ms) "
+    "LEFT JOIN (SELECT id, began, stopping FROM chat_turns WHERE state = 'running' "
+    "ORDER BY seq LIMIT 1) t ON true";
+
+#define HEARTH_TURN                                                                     \
+  "SELECT id, kind AS name, iif(stopping AND state = 'running', 'stopping', state) AS " \
+  "state, created AS created_at, iif(state = 'queued', not_before, NULL) AS next_at, "  \
+  "nullif(error, '') AS error, began AS began_at, ended AS ended_at, message_id, "      \
+  "asked_by, step, work, progress, spent, incident FROM chat_turns "
+
+constexpr std::string_view kTurns = HEARTH_TURN
+    "WHERE ?1 = '' OR seq < (SELECT seq FROM chat_turns WHERE id = ?1) ORDER BY seq DESC LIMIT 100";
+constexpr std::string_view kTurn = HEARTH_TURN "WHERE id = ?1";
+#undef HEARTH_TURN
+
+// A message in pieces has no body.
+constexpr std::string_view kAsked =
+    "SELECT json_extract(p.value, '$.state') = 'approval-requested' AS is_approval, "
+    "coalesce(json_extract(p.value, '$.toolName'), substr(json_extract(p.value, '$.type'), 6)) "
+    "AS tool, json_extract(p.value, '$.toolCallId') AS call, "
+    "(SELECT max(coalesce(ended, began, created)) FROM chat_turns) AS since_ms "
+    "FROM chat_messages m, json_each(iif(m.split, '{}', m.body), '$.parts') p WHERE m.pending "
+    "AND NOT EXISTS (SELECT 1 FROM chat_turns WHERE state IN ('queued', 'running')) "
+    "AND json_extract(p.value, '$.state') IN ('input-available', 'approval-requested') "
+    "AND NOT coalesce(json_extract(p.value, '$.providerExecuted'), false)";
+
+bool is_chat(AgentContext& agent) {
+  storage::AgentDatabase& database = agent.database();
+  if (!database.exists()) return false;
+  storage::Statement find(
+      database.connection(),
+      "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'chat_turns'");
+  return find.query().next();
+}
+
+// The rows as objects; none if it is no chat.
+Result<Json> read_chat(AgentContext& agent, std::string_view sql,
+                       std::optional<std::string_view> value = std::nullopt) {
+  Json rows = Json::array();
+  if (!is_chat(agent)) return rows;
+  const auto text = read_with_sql(agent, sql, value);
+  if (!text) return text.error();
+  const auto answer = parse_host_json(*text);
+  if (!answer) return answer.error();
+  const Json& columns = answer->at("columns");
+  for (const Json& cells : answer->at("rows")) {
+    Json& row = rows.emplace_back(Json::object());
+    for (std::size_t i = 0; i < columns.size(); ++i) row[columns[i].get<std::string>()] = cells[i];
+  }
+  return rows;
+}
+
+// As the library names the fiber of a turn.
+std::string fiber_key(std::string_view turn) {
+  return "chat:" + std::string(turn);
+}
+
+}  // namespace
+
+Result<std::string> chat_summary(AgentContext& agent) {
+  const auto rows = read_chat(agent, kSummary);
+  if (!rows) return rows.error();
+  return rows->empty() ? std::string("null") : dump_json(rows->front());
+}
+
+Result<std::string> list_turns(AgentContext& agent, std::string_view after) {
+  const auto rows = read_chat(agent, kTurns, after);
+  if (!rows) return rows.error();
+  return dump_json(*rows);
+}
+
+Result<std::string> find_turn(AgentContext& agent, std::string_view id) {
+  auto rows = read_chat(agent, kTurn, id);
+  if (!rows) return rows.error();
+  if (rows->empty()) return Error{Errc::kNotFound, "no turn has this id"};
+  Json& turn = rows->front();
+  for (const char* const part : {"spent", "incident"}) {
+    if (auto its = parse_host_json(text_member(turn, part))) turn[part] = *std::move(its);
+  }
+  Json& fiber = turn["fiber"] = nullptr;
+  if (const auto text = agent.work().fibers().inspect("", fiber_key(id))) {
+    auto record = parse_host_json(*text);
+    if (!record) return record.error();
+    fiber = *std::move(record);
+    // The chat is not told yet.
+    if (text_member(fiber, "status") == "aborted" && text_member(turn, "state") == "running")
+      turn["state"] = "stopping";
+  }
+  return dump_json(turn);
+}
+
+Result<void> cancel_turn(AgentContext& agent, std::string_view id, std::string_view why) {
+  const auto done = extensions::FiberExtension(agent).cancel("", fiber_key(id), why);
+  return done ? Result<void>() : done.error();
+}
+
+std::vector<Wait> chat_waits(AgentContext& agent) {
+  std::vector<Wait> waits;
+  const auto rows = read_chat(agent, kAsked);
+  if (!rows) return waits;  // tables of the same name, of something else
+  for (const Json& row : *rows) {
+    Wait& wait = waits.emplace_back();
+    wait.kind = row.at("is_approval") == 1 ? WaitKind::kApproval : WaitKind::kClientTool;
+    wait.subject = text_member(row, "tool");
+    wait.detail = text_member(row, "call");
+    if (row.at("since_ms").is_number_integer())
+      wait.since_ms = row.at("since_ms").get<std::int64_t>();
+  }
+  return waits;
+}
+
+}  // namespace hearth::server

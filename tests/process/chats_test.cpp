@@ -1,0 +1,158 @@
+// `hearth chats`, and what `hearth why` says of chats, with a real server and a scripted model.
+#include "json/json.hpp"
+#include "process/process_fixture.hpp"
+#include "support/built.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace hearth::testing {
+namespace {
+
+class ChatsTest : public ProcessTest {
+ protected:
+  ChatsTest() : model_({"python3", (built::sources() / "packaging/model_server").string()}) {
+    install(bundled("assistant"), "assistant.so");
+    const std::string said = model_.wait_for_line();
+    const std::string address = said.substr(said.rfind('/') + 1);
+    put("classes/talks.yaml",
+        "class: talks\ncode: assistant\negress: {allow: [\"" + address +
+            "\"]}\noptions:\n  provider: chat-completions\n  base_url: http://" + address +
+            "/v1\n  model: m\n  tools: [{name: pay, approval: true, http: {method: POST, url: "
+            "\"http://" +
+            address + "/pay\", effect: unsafe}}, {name: locate, client: true}]\n");
+    put("hearth.yaml", "classes: classes\nshards: 2\n");
+    server_ = start();
+  }
+  [[nodiscard]] std::unique_ptr<ServerProcess> start() const {
+    return serve_ready({"--config", "hearth.yaml"});
+  }
+  // The model follows the script. The connection stays open, and nothing of the answer is read.
+  void say(const std::string& agent, const std::string& script) {
+    const std::string body = dump_json(Json{{"text", agent + "\n```json\n" + script + "\n```"}});
+    clients_.push_back(std::make_unique<RawClient>(server_->port()));
+    clients_.back()->send("POST /agents/talks/" + agent +
+                          "/chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                          "Content-Length: " +
+                          std::to_string(body.size()) + "\r\n\r\n" + body);
+  }
+  [[nodiscard]] std::string ask(const std::vector<std::string>& arguments) const {
+    const auto command = run(arguments);
+    const Ending ending = command->wait();
+    EXPECT_EQ(ending, kClean) << command->log();
+    return command->out();
+  }
+  [[nodiscard]] Json json(std::vector<std::string> arguments) const {
+    arguments.emplace_back("--json");
+    return parse_json(ask(arguments)).value();
+  }
+  template <class Look, class Holds>
+  static Json soon(const Look& look, const Holds& holds) {
+    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
+    for (;;) {
+      Json seen = look();
+      if (holds(seen)) return seen;
+      if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error(dump_json(seen));
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  }
+  // The chat in the list, once it is in this state and so many turns wait behind it.
+  [[nodiscard]] Json chat(const std::string& agent, const std::string& state,
+                          int waiting = 0) const {
+    const auto look = [&] {
+      const Json page = json({"chats", "list", "talks"});
+      for (const Json& each : page.at("chats")) {
+        if (each.at("agent") == agent) return each;
+      }
+      return Json::object();
+    };
+    return soon(look, [&](const Json& seen) {
+      return seen.value("state", "") == state && seen.at("waiting") == waiting;
+    });
+  }
+  [[nodiscard]] Json waits_of(const std::string& agent) const {
+    return json({"why", "talks/" + agent}).at("waits");
+  }
+  static Json wait_of_kind(const Json& waits, const std::string& kind) {
+    for (const Json& each : waits) {
+      if (each.at("kind") == kind) return each;
+    }
+    return Json::object();
+  }
+
+  ServerProcess model_;
+  std::unique_ptr<ServerProcess> server_;
+  std::vector<std::unique_ptr<RawClient>> clients_;
+};
+
+TEST_F(ChatsTest, AreListedShownAndCancelledByTheirTurns) {
+  EXPECT_EQ(ask({"chats", "list", "talks"}), "no chats\n");
+  say("a", R"([[{"words":2},{"hold":"a"}]])");
+  const Json running = chat("a", "running");
+  EXPECT_EQ(running.at("messages"), 1);
+  EXPECT_FALSE(running.at("since_ms").is_null());
+  EXPECT_FALSE(running.at("last_at_ms").is_null());
+  const auto first = running.at("turn").get<std::string>();
+  say("a", R"([[{"words":2},{"hold":"b"}]])");
+  (void)chat("a", "running", 1);
+
+  const Json turns = json({"chats", "show", "talks/a"}).at("work");
+  ASSERT_EQ(turns.size(), 2U) << "the newest first";
+  EXPECT_EQ(turns.at(0).at("state"), "queued");
+  EXPECT_EQ(turns.at(1).at("id"), first);
+  EXPECT_EQ(turns.at(1).at("kind"), "turn");
+  const Json page = json({"chats", "show", "talks/a", "--limit", "1"});
+  EXPECT_EQ(json({"chats", "show", "talks/a", "--after", page.at("next").get<std::string>()})
+                .at("work")
+                .at(0)
+                .at("id"),
+            first);
+  const Json shown = json({"chats", "show", "talks/a", first}).at("record");
+  EXPECT_EQ(shown.at("fiber").at("name"), "chat.turn");
+  EXPECT_EQ(shown.at("fiber").at("status"), "running");
+
+  const auto second = turns.at(0).at("id").get<std::string>();
+  const auto refused = run({"chats", "cancel", "talks/a", second});
+  EXPECT_EQ(refused->wait(), kFailed);
+  EXPECT_NE(refused->log().find("its state is queued"), std::string::npos) << refused->log();
+  EXPECT_EQ(ask({"chats", "cancel", "talks/a", first, "--note", "enough"}),
+            "turn " + first + " is stopping\n");
+  const Json ended = soon([&] { return json({"chats", "show", "talks/a", first}); },
+                          [](const Json& turn) { return turn.at("state") == "aborted"; });
+  EXPECT_EQ(ended.at("record").at("fiber").at("error"), "enough");
+  EXPECT_EQ(chat("a", "running").at("turn"), second) << "the next one goes on";
+  EXPECT_NE(ask({"audit", "-n", "20"}).find(R"("kind":"turn")"), std::string::npos);
+}
+
+TEST_F(ChatsTest, WhyNamesTheApprovalOrTheClientThatIsMissingAlsoColdAndWithoutTheLibrary) {
+  say("b", R"([[{"call":"pay","input":{}}]])");
+  say("c", R"([[{"call":"locate","input":{}}]])");
+  (void)chat("b", "asks");
+  (void)chat("c", "asks");
+  const Json approval = wait_of_kind(waits_of("b"), "approval");
+  ASSERT_TRUE(approval.is_object() && !approval.empty()) << dump_json(waits_of("b"));
+  EXPECT_EQ(approval.at("urgency"), "person");
+  EXPECT_NE(approval.at("what").get<std::string>().find("the tool \"pay\""), std::string::npos);
+  EXPECT_FALSE(approval.at("since_ms").is_null());
+  const Json client = wait_of_kind(waits_of("c"), "client_tool");
+  ASSERT_FALSE(client.empty()) << dump_json(waits_of("c"));
+  EXPECT_EQ(client.at("urgency"), "none") << "it has just begun";
+  EXPECT_NE(client.at("what").get<std::string>().find("the tool \"locate\""), std::string::npos);
+  clients_.clear();
+  EXPECT_EQ(server_->stop(), kClean);
+
+  std::filesystem::remove(root_ / "plugins/assistant.so");
+  server_ = start();
+  EXPECT_EQ(chat("b", "asks").at("turn"), nullptr);
+  EXPECT_FALSE(wait_of_kind(waits_of("b"), "approval").empty());
+  const std::string stuck = ask({"stuck", "talks"});
+  EXPECT_NE(stuck.find("the tool \"pay\""), std::string::npos) << stuck;
+}
+
+}  // namespace
+}  // namespace hearth::testing
