@@ -89,6 +89,7 @@ void EventStream::answer(const api::RouteCall& call) {
   const auto reader = std::make_shared<Reader>();
   reader->exchange = call.exchange;
   reader->filter = *filter;
+  reader->needs_session = in_session_ && call.actor == "console";
   reader->at = *std::move(cursor);
   net::HttpResponse head = stream_head();
   head.body = "retry: 1000\n\n";
@@ -191,9 +192,12 @@ void EventStream::send() {
 std::vector<EventStream::Part> EventStream::take_parts(std::vector<std::shared_ptr<Reader>>& gone) {
   const auto now = std::chrono::steady_clock::now();
   std::vector<Part> parts;
+  const bool looks = now - looked_at_ >= kLook;
+  if (looks) looked_at_ = now;
   std::erase_if(readers_, [&](const std::shared_ptr<Reader>& reader) {
-    const bool goes =
-        reader->has_left || (!reader->may_write && now - reader->wrote_at > patience_);
+    const bool goes = reader->has_left ||
+                      (!reader->may_write && now - reader->wrote_at > patience_) ||
+                      (looks && reader->needs_session && !in_session_(reader->exchange->request()));
     if (goes) gone.push_back(reader);
     return goes;
   });

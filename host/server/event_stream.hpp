@@ -11,8 +11,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace hearth::server {
@@ -32,7 +34,8 @@ namespace hearth::server {
 //  P2 Bounded      There are at most kMaxReaders, and for each waits one part of kPart beside what
 //                  its connection may hold.
 //
-// P2: A reader that takes nothing for kPatience is cut.
+// P2: A reader that takes nothing for kPatience is cut. One whose session of the console has ended
+// is cut within two seconds.
 //
 // Forks      A forked child only passes lines on.
 // Threads    As Logger. stop() once, while the loops still run.
@@ -46,6 +49,11 @@ class EventStream final : public Logger {
   static constexpr std::chrono::seconds kHeartbeat{15};
 
   EventStream(Logger& next, const Clock& clock, std::chrono::milliseconds patience = kPatience);
+  // Whether a request of the console is still one of a session. Before the first reader; any
+  // thread calls it.
+  void use_sessions(std::function<bool(const net::HttpRequest&)> in_session) {
+    in_session_ = std::move(in_session);
+  }
   ~EventStream() override;
 
   void add_routes(std::vector<api::Route>& rows);
@@ -66,6 +74,7 @@ class EventStream final : public Logger {
     EventRing::Cursor at;
     bool may_write = true;  // its connection has taken the last part
     bool has_left = false;
+    bool needs_session = false;
     std::chrono::steady_clock::time_point wrote_at{};
   };
   struct Part {
@@ -88,11 +97,13 @@ class EventStream final : public Logger {
   const Clock& clock_;
   const std::chrono::milliseconds patience_;
   const pid_t process_;
+  std::function<bool(const net::HttpRequest&)> in_session_;
   std::atomic<LogLevel> asked_ = LogLevel::kInfo;  // the finest level that a reader wants
   Mutex mutex_;
   Condition news_;
   EventRing ring_ GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<Reader>> readers_ GUARDED_BY(mutex_);
+  std::chrono::steady_clock::time_point looked_at_ GUARDED_BY(mutex_){};  // at the sessions
   bool stopping_ GUARDED_BY(mutex_) = false;
   std::thread sender_ GUARDED_BY(mutex_);  // runs from the first reader on
 };

@@ -116,7 +116,8 @@ struct Server::Parts {
   SystemClock clock;
   SystemRandom random;
   Metrics metrics;
-  EventStream events;
+  api::ConsoleSessions console_sessions{clock, random};
+  EventStream events;  // reads console_sessions
   AuditLog audit;
   Logger& logger = audit;
   ServerMetrics server_metrics{metrics, logger, clock};
@@ -141,7 +142,6 @@ struct Server::Parts {
   bool lacks_room = false;      // server.disk_full was logged, and its end not yet
   std::unique_ptr<AdminDesk> admin_desk;
   std::unique_ptr<ObjectDesk> object_desk;
-  api::ConsoleSessions console_sessions{clock, random};
   std::unique_ptr<api::ConsolePages> console;
   std::unique_ptr<api::AdminApi> admin;
   std::unique_ptr<api::HttpApi> api;
@@ -167,10 +167,8 @@ Result<std::unique_ptr<Server>> Server::start(config::Config config, Logger& log
   if (started) started = parts->open_admin();
   if (started) started = parts->listen();
   if (started) started = parts->announce();
-  if (started) {
-    parts->runtime->start_alarms();
-    parts->watch_plugins();
-  }
+  if (started) parts->runtime->start_alarms();
+  if (started) parts->watch_plugins();
   std::unique_ptr<Server> server(new Server(std::move(parts)));
   if (started) return server;
   server->stop();
@@ -401,6 +399,7 @@ Result<void> Server::Parts::open_admin() {
       });
   object_desk = std::make_unique<ObjectDesk>(*runtime, *data, readiness, clock, logger,
                                              config.server.limits.max_name);
+  events.use_sessions(std::bind_front(&api::ConsoleSessions::is_page, &console_sessions));
   console = std::make_unique<api::ConsolePages>(console_sessions, logger,
                                                 config.server.net.tls.is_used());
   admin = std::make_unique<api::AdminApi>(*std::move(token), metrics, &console_sessions);

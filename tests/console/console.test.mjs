@@ -311,6 +311,10 @@ describe("the session", () => {
     const framed = await (await foreign.waitForSelector("iframe")).contentFrame();
     await foreign.waitForTimeout(300);
     assert.equal(await framed.locator("#root").count().catch(() => 0), 0);
+    // A link to the console opens it in a tab that does not have the key.
+    await foreign.setContent(`<a href="http://${server.host}/console">free</a>`);
+    await foreign.getByRole("link").click();
+    await sees(foreign, "There is no session in this");
   });
 
   test("is of one tab: a page of an agent, or another tab, does not have its key", limits, async (t) => {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <mutex>
@@ -82,12 +83,14 @@ class EventStreamTest : public ::testing::Test {
   EventStreamTest() { stream_.add_routes(rows_); }
 
   using Seen = std::shared_ptr<Client::Seen>;
-  Seen read(std::string_view query, net::HttpHeaders headers = {}, bool reads = true) {
+  Seen read(std::string_view query, net::HttpHeaders headers = {}, bool reads = true,
+            std::string_view actor = "administrator") {
     auto seen = std::make_shared<Client::Seen>();
     seen->reads = reads;
     rows_.front().answer({.exchange = std::make_shared<Client>(std::move(headers), seen),
                           .values = {},
-                          .query = query});
+                          .query = query,
+                          .actor = actor});
     return seen;
   }
   static bool comes(const Seen& seen, const std::function<bool(const Client::Seen&)>& what) {
@@ -150,6 +153,20 @@ TEST_F(EventStreamTest, OneThatDoesNotReadIsCutAndHoldsNobodyUp) {
   EXPECT_LT(idle->text.size(), 2 * EventStream::kPart);
   for (int i = 0; i < 2000; i += 100)
     EXPECT_NE(busy->text.find("\"e" + std::to_string(i) + "\""), std::string::npos) << i;
+}
+
+TEST_F(EventStreamTest, AReaderOfTheConsoleIsCutWhenItsSessionHasEnded) {
+  std::atomic<bool> goes_on = true;
+  stream_.use_sessions([&](const net::HttpRequest&) { return goes_on.load(); });
+  const Seen page = read("", {}, true, "console");
+  const Seen tail = read("");
+  ASSERT_TRUE(has(page, "id: "));
+  goes_on = false;
+  EXPECT_TRUE(comes(page, [](const Client::Seen& now) { return now.is_cut; }));
+  stream_.write(LogLevel::kInfo, "later", {});
+  EXPECT_TRUE(has(tail, "later"));
+  EXPECT_EQ(page->text.find("later"), std::string::npos);
+  stream_.stop();
 }
 
 TEST_F(EventStreamTest, FinerLevelsAreMadeOnlyWhileAReaderAsksForThem) {

@@ -38,7 +38,12 @@ export function useEvents(filter) {
   const seen = useRef({ rows: [], total: 0 });
   const [, paint] = useReducer((number) => number + 1, 0);
   useEffect(() => {
-    const stop = new AbortController();
+    let stop = new AbortController();
+    let isOver = false;
+    // Each open stream takes one of the few connections that a browser has for a host.
+    const hide = () => document.hidden && stop.abort();
+    const shown = () => new Promise((go) => (document.hidden ? document.addEventListener("visibilitychange", () => go(shown()), { once: true }) : go()));
+    document.addEventListener("visibilitychange", hide);
     const now = (seen.current = { rows: [], total: 0, isLive: false, error: null });
     let timer;
     const later = () => (timer ??= setTimeout(() => { timer = undefined; paint(); }, 100));
@@ -51,7 +56,8 @@ export function useEvents(filter) {
       if (now.rows.length > KEPT + ROWS) now.rows.splice(0, ROWS);
     };
     const read = async () => {
-      while (!stop.signal.aborted && link.get() !== "over") {
+      while ((await shown(), !isOver && link.get() !== "over")) {
+        stop = new AbortController();
         const parse = eventParser(take);
         const begin = last ? { after: last } : { since_ms: Date.now() - 60_000 };
         now.error = null;
@@ -67,6 +73,8 @@ export function useEvents(filter) {
     };
     read();
     return () => {
+      isOver = true;
+      document.removeEventListener("visibilitychange", hide);
       stop.abort();
       clearTimeout(timer);
     };
