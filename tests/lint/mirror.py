@@ -40,7 +40,6 @@ TESTED_ELSEWHERE = {
     "durable/fiber_request": "tests/durable/fibers_start_test.cpp",
     "durable/fiber_table": "tests/durable/fibers_records_test.cpp",
     "durable/fiber_turns": "tests/durable/fibers_marks_test.cpp",
-    "extensions/operation_spans": "tests/process/tracing_test.cpp",
     "extensions/abi_status": "tests/extensions/abi_host_test.cpp",
     "extensions/agent_context": "tests/extensions/durable_calls.hpp",
     "extensions/basics": "tests/extensions/abi_host_test.cpp",

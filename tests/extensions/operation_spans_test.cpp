@@ -1,0 +1,109 @@
+#include "extensions/operation_spans.hpp"
+
+#include "extensions/test_agent.hpp"
+#include "json/json.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace hearth::extensions {
+namespace {
+
+class EndedSpans final : public SpanLog {
+ public:
+  using SpanLog::SpanLog;
+  void record(SpanRecord record) override { records.push_back(std::move(record)); }
+  std::vector<SpanRecord> records;
+};
+
+class OperationSpansTest : public ::testing::Test {
+ protected:
+  OperationSpansTest() {
+    agent_.its_origin.trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    spans_.begin(7, "op", "charge");
+  }
+  Errc described(std::string_view name, const Json& attributes) {
+    const auto done = spans_.describe("op", name, dump_json(attributes));
+    return done ? Errc{} : done.error().code;
+  }
+
+  hearth::testing::ManualClock clock_;
+  hearth::testing::SeededRandom random_{1};
+  EndedSpans log_{clock_, 1};
+  SpanSource source_{random_, &log_};
+  hearth::testing::TestAgent agent_{AgentHandle{1}, {}, {.spans = &source_}};
+  OperationSpans spans_{agent_};
+};
+
+TEST_F(OperationSpansTest, ADescriptionAtItsBoundsIsTakenAndOneBeyondChangesNothing) {
+  Json full = Json::object();
+  for (std::size_t i = 0; i < OperationSpans::kMostAttributes; ++i)
+    full["k" + std::to_string(i)] = i;
+  Json more = full;
+  more["one more"] = 1;
+  const std::string longest(OperationSpans::kMostTextBytes, 'x');
+  const std::string longest_key(OperationSpans::kMostKeyBytes, 'k');
+  struct Row {
+    const char* what;
+    std::string name;
+    Json attributes;
+    bool is_taken;
+  };
+  const std::vector<Row> rows = {
+      {"as many as may be", "", full, true},
+      {"one more", "", more, false},
+      {"the longest text", "", {{"t", longest}}, true},
+      {"a longer text", "", {{"t", longest + "x"}}, false},
+      {"the longest key", "", {{longest_key, true}}, true},
+      {"a longer key", "", {{longest_key + "k", true}}, false},
+      {"an empty key", "", {{"", 1}}, false},
+      {"an object", "", {{"o", Json::object()}}, false},
+      {"a list", "", {{"l", Json::array({1})}}, false},
+      {"null", "", {{"n", nullptr}}, false},
+      {"no object", "", Json::array(), false},
+      {"the longest name", longest, Json::object(), true},
+      {"a longer name", longest + "x", Json::object(), false},
+  };
+  for (const Row& row : rows)
+    EXPECT_EQ(described(row.name, row.attributes) == Errc::kInvalidArgument, !row.is_taken)
+        << row.what;
+  EXPECT_TRUE(spans_.describe("op", "", "{").has_error());
+  EXPECT_TRUE(spans_.describe("another", "n", "{}")) << "in vain";
+  spans_.end(7, "completed", false);
+  ASSERT_EQ(log_.records.size(), 1U);
+  const SpanRecord& record = log_.records.front();
+  EXPECT_EQ(record.name, longest);
+  const auto has = [&](const std::string& key) {
+    return std::ranges::count(record.attributes, key, &std::pair<std::string, SpanValue>::first);
+  };
+  EXPECT_EQ(has("k31"), 1);
+  EXPECT_EQ(has(longest_key), 1);
+  for (const char* const absent : {"one more", "", "o", "l", "n"})
+    EXPECT_EQ(has(absent), 0) << absent;
+}
+
+TEST_F(OperationSpansTest, ValuesKeepTheirTypesAndALaterOneWins) {
+  EXPECT_EQ(described("first", {{"n", 1}, {"share", 0.5}, {"is", true}, {"t", "old"}}), Errc{});
+  EXPECT_EQ(described("", {{"t", "new"}}), Errc{});
+  spans_.end(7, "unknown", true);
+  ASSERT_EQ(log_.records.size(), 1U);
+  const SpanRecord& record = log_.records.front();
+  EXPECT_EQ(record.name, "first") << "an empty name changes nothing";
+  EXPECT_EQ(record.error, "unknown");
+  const auto value = [&](const std::string& key) {
+    return std::ranges::find(record.attributes, key, &std::pair<std::string, SpanValue>::first)
+        ->second;
+  };
+  EXPECT_EQ(value("n"), SpanValue(std::int64_t{1}));
+  EXPECT_EQ(value("share"), SpanValue(0.5));
+  EXPECT_EQ(value("is"), SpanValue(true));
+  EXPECT_EQ(value("t"), SpanValue(std::string("new")));
+}
+
+}  // namespace
+}  // namespace hearth::extensions
