@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -98,6 +99,40 @@ TEST(WholeAnswerTest, C38_IsUsedUnlessTheHookDropsIt) {
     EXPECT_EQ(text_of(transcript_of(agent)[1]), persist ? "one" : "two");
     EXPECT_EQ(requests, persist ? 1 : 2);
   }
+}
+
+// Its last event is missing, but what it has used is known.
+TEST(WholeAnswerTest, C45_OfOneThatIsDroppedOnlyWhatItUsedCounts) {
+  testing::Host own;
+  ScriptedModel scripted(own, "chat-completions");
+  Json options = scripted.options();
+  options["hook"] = "recovery:slow";
+  auto agent = own.create<Support>("a", options);
+  own.on_fetch([&](const testing::SentRequest& /*request*/) {
+    const Json text{{"delta", {{"content", "one"}}}, {"index", 0}};
+    const Json end{{"delta", Json::object()}, {"index", 0}, {"finish_reason", "stop"}};
+    testing::FetchReply reply;
+    reply.headers = {{"Content-Type", "text/event-stream"}};
+    for (const Json& choice : {text, end})
+      reply.pieces.push_back("data: " + to_text({{"choices", Json::array({choice})}}) + "\n\n");
+    reply.pieces.emplace_back(
+        R"(data: {"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5}})"
+        "\n\n");
+    reply.pieces.emplace_back("data: [DONE]\n\n");
+    reply.between = seconds(10);
+    return reply;
+  });
+  ChatClient client(agent);
+  client.say("r1", "count");
+  own.advance(seconds(25));
+  agent.kill();
+  own.advance(seconds(5));
+  std::ignore = agent.call("cancel_fibers");
+  own.advance(seconds(60));
+  EXPECT_EQ(agent.call("unsettled"), 0);
+  EXPECT_EQ(agent.sql("SELECT state, json_extract(spent, '$.calls'), "
+                      "json_extract(spent, '$.tokens') FROM chat_turns"),
+            Json::array({Json::array({"aborted", 1, 15})}));
 }
 
 // What waits behind generate().

@@ -58,18 +58,6 @@ TEST_P(RunTurnTest, AKillAtAnyMomentLosesNothing) {
   }
 }
 
-TEST_P(RunTurnTest, TheHistoryIsReadOnceForEachCallOfTheModel) {
-  auto agent = make();
-  model.then(says({"one"}));
-  ChatClient client(agent);
-  client.say("r1", "go");
-  wait(seconds(1));
-  client.read();
-  EXPECT_EQ(client.done("r1").at("outcome"), "completed");
-  EXPECT_EQ(model.requests().size(), 1U);
-  EXPECT_EQ(agent.call("notes", "history").size(), 1U);
-}
-
 class RecoveryOfTurnsTest : public Conversation {};
 INSTANTIATE_TEST_SUITE_P(Providers, RecoveryOfTurnsTest,
                          ::testing::ValuesIn(ScriptedModel::kDialects), provider_name);

@@ -129,4 +129,17 @@ Json ask_chat_schema() {
           {"additionalProperties", false}};
 }
 
+Tool ask_chat_tool(Agent& agent, ToolSpec spec, std::string agent_class, std::string name,
+                   ToolOptions options) {
+  Tool tool;
+  tool.spec = std::move(spec);
+  tool.effect = Effect::kIdempotent;
+  tool.options = std::move(options);
+  tool.run = [&agent, of = std::move(agent_class), other = std::move(name)](Json input,
+                                                                            ToolCall call) {
+    return ask_chat(agent, of, other, std::move(input), std::move(call));
+  };
+  return tool;
+}
+
 }  // namespace hearth::chat

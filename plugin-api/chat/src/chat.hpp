@@ -1,7 +1,10 @@
 #pragma once
 // The parts of a chat, which its agent owns.
 
+#include <hearth/chat/account.hpp>
 #include <hearth/chat/chat_agent.hpp>
+#include <hearth/chat/history.hpp>
+#include <hearth/chat/tool_calls.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -75,6 +78,8 @@ struct Chat {
         turns(owner),
         log(owner),
         streams(owner, transcript, turns, log, {}),
+        history(owner, options, transcript, turns, streams),
+        account(owner, options.budget),
         order(owner),
         own_tools(owner.kv().get<ToolNames>(kToolsKey).value_or(ToolNames())),
         changed(streams.changed()) {}
@@ -121,13 +126,10 @@ struct Chat {
   Task<void> end_call(Turn& given, const FiberContext& fiber);
   // Settles what is left of them: what has arrived is in the log.
   Task<void> drop_calls(TurnRecord& turn, std::string fiber);
-  void give_back(TurnRecord& turn);  // what is reserved: the call has not left the server
   void end(RunningTurn& turn, TurnState state, std::string text);
   // Why the answer cannot be stored, if so.
   std::optional<TurnFailed> store_answer(RunningTurn& turn);
   void tell_error(const std::string& text, const std::string& classification);
-  // Those of other turns, but not while a caller reads them. Empty: all logs.
-  void drop_old_logs(std::string_view id);
   // A fiber of a turn has ended otherwise than with its turn.
   Task<void> give_up(TurnRecord record, std::string fiber, bool is_cancelled, std::string why);
   Task<void> exhaust(RunningTurn& turn, GiveUp reason);
@@ -140,14 +142,7 @@ struct Chat {
   Task<bool> asks_to_keep_on(const RunningTurn& turn);
   Task<void> rest_until(RunningTurn& turn, Time at);
   RecoveryContext context_of(const RunningTurn& turn);
-  Json history_for(const TurnRecord& turn);
-  std::vector<std::string> waiting_ids() const;
-  Summary summary_for(const TurnRecord& turn);
 
-  // Names of the tools that the clients of this turn have.
-  static std::vector<ToolSpec> client_tools(const TurnRecord& turn);
-
-  static constexpr const char* kSummaryKey = "hearth.chat.summary";
   static constexpr const char* kToolsKey = "hearth.chat.tools";
 
   ChatAgent& agent;
@@ -157,6 +152,8 @@ struct Chat {
   Turns turns;
   ChunkLog log;
   Streams streams;
+  History history;
+  Account account;
   InOrder order;
   ToolNames own_tools;  // that a turn has had, with a function of the server
   Signal& changed;      // a turn has ended, or has more chunks
@@ -184,8 +181,5 @@ class Runs {
 
 // One message of the user, without an id.
 [[nodiscard]] std::vector<Json> user_text(std::string_view text);
-
-// Whether a client has to answer a call of this message.
-[[nodiscard]] bool awaits_client(const Json& message, const std::vector<ToolSpec>& client_tools);
 
 }  // namespace hearth::chat

@@ -102,4 +102,12 @@ bool ChunkLog::drop(std::string_view turn) {
   return log_.drop(turn);
 }
 
+void ChunkLog::drop_others(std::string_view turn, const std::multiset<std::string>& kept) {
+  std::vector<std::string> old;
+  Query rows = agent_.sql("SELECT DISTINCT stream FROM chat_log WHERE stream <> ?", turn);
+  while (auto stream = rows.optional<std::string>())
+    if (!kept.contains(*stream)) old.push_back(std::move(*stream));
+  for (const std::string& stream : old) drop(stream);
+}
+
 }  // namespace hearth::chat

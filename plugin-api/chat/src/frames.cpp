@@ -101,8 +101,8 @@ bool Chat::cancel(std::string_view id) {
 void Chat::clear(const std::optional<Connection>& except) {
   const std::vector<TurnInLine> gone = turns.clear(agent.now());
   transcript.clear();
-  agent.kv().remove(kSummaryKey);
-  drop_old_logs({});
+  history.forget_summary();
+  log.drop_others({}, {});
   if (running != nullptr) std::exchange(running, nullptr)->stop().request_stop();
   streams.show_clear(except);
   for (const TurnInLine& turn : gone) {

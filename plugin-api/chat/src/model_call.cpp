@@ -1,6 +1,5 @@
 #include <hearth/agent_base.hpp>
 #include <hearth/chat/answer.hpp>
-#include <hearth/chat/chunk.hpp>
 #include <hearth/chat/model_call.hpp>
 #include <hearth/hash.hpp>
 
@@ -23,85 +22,11 @@ constexpr milliseconds kPollDelay{2'000};
 constexpr int kPolls = 300;  // OpenAI keeps an answer for ten minutes
 constexpr int kLostPolls = 30;
 
-// Makes chunks from the bytes of an answer, without those that the log has.
-class AnswerReader {
- public:
-  AnswerReader(const Provider& provider, const ModelCall& call, const TakeChunks& take)
-      : provider_(provider),
-        take_(take),
-        answer_(std::to_string(stable_hash(call.turn)) + "_" + std::to_string(call.number),
-                call.open_text),
-        used_(call.used_events) {}
-
-  // Whether there were chunks, also if the log has them.
-  bool feed(std::string_view bytes) {
-    try {
-      parser_.feed(bytes);
-    } catch (const Error& error) {  // an event over the limit would come again
-      answer_.fail({FailureKind::kInvalid, error.what()});
-    }
-    bool has_chunks = false;
-    while (const auto event = parser_.take()) {
-      provider_.read(*event, answer_);
-      has_chunks = count() || has_chunks;
-    }
-    hand_on();
-    return has_chunks;
-  }
-  // An answer, or the state of one, that is one JSON body.
-  void feed_whole(std::string_view body) {
-    Json json = Json::parse(body, nullptr, false);
-    if (json.is_discarded())
-      answer_.fail({FailureKind::kTransient, "the answer is no JSON"});
-    else
-      provider_.read_whole(json, answer_);
-    count();
-    // After a crash an unfinished one is asked for anew, under the same number.
-    if (is_over()) hand_on();
-  }
-  void end(std::string_view how) {
-    answer_.end(how);
-    count();
-    hand_on();
-  }
-  [[nodiscard]] bool is_over() const { return answer_.is_whole() || answer_.failure(); }
-  [[nodiscard]] const ModelAnswer& answer() const { return answer_; }
-
-  [[nodiscard]] CallOutcome outcome(bool is_stalled = false) const {
-    CallOutcome outcome;
-    if (const auto& failure = answer_.failure(); failure && !answer_.is_whole()) {
-      outcome.failure = failure_name(failure->kind);
-      outcome.text = one_line(failure->text);
-      if (failure->retry_after) outcome.retry_after_ms = failure->retry_after->count();
-    }
-    outcome.is_stalled = is_stalled;
-    outcome.has_content = answer_.has_content();
-    outcome.is_paused = answer_.is_paused();
-    outcome.finish_reason = answer_.finish_reason();
-    outcome.usage = answer_.usage();
-    return outcome;
-  }
-
- private:
-  bool count() {
-    ++events_;
-    std::vector<Json> chunks = answer_.take();
-    for (Json& chunk : chunks)
-      if (events_ > used_) append_chunk(chunks_, std::move(chunk));
-    return !chunks.empty();
-  }
-  void hand_on() {
-    if (!chunks_.empty()) take_(std::exchange(chunks_, {}), events_);
-  }
-
-  const Provider& provider_;
-  const TakeChunks& take_;
-  SseParser parser_;
-  ModelAnswer answer_;
-  std::uint64_t used_;
-  std::uint64_t events_ = 0;
-  std::vector<Json> chunks_;
-};
+// Makes chunks from the answer of this call.
+AnswerReader reader_of(const Provider& provider, const ModelCall& call, const TakeChunks& take) {
+  return {provider, std::to_string(stable_hash(call.turn)) + "_" + std::to_string(call.number),
+          call.open_text, call.used_events, take};
+}
 
 // Stops a request whose answer has no chunk for some time. Pings are no chunks.
 struct Watch {
@@ -219,7 +144,7 @@ class Asking {
       : agent_(agent),
         provider_(provider),
         call_(call),
-        reader_(provider, call, take),
+        reader_(reader_of(provider, call, take)),
         watch_(std::make_shared<Watch>()),
         stops_(call.stop, [watch = watch_] { watch->stop.request_stop(); }) {}
   Asking(const Asking&) = delete;
@@ -338,7 +263,7 @@ Task<CallOutcome> ask_model(Agent& agent, const Provider& provider, const ModelC
 // After a crash: what the ledger has of the answer, and what the provider still gives.
 Task<Probed> look(Agent& agent, const Provider& provider, const ModelCall& call,
                   const TakeChunks& take, OperationAttempt attempt) {
-  AnswerReader reader(provider, call, take);
+  AnswerReader reader = reader_of(provider, call, take);
   const std::optional<PartialAnswer> stored = agent.partial_answer(attempt.id);
   if (stored && stored->status >= 400) co_return Probed::not_executed();
   if (stored) reader.feed(stored->body);
@@ -365,17 +290,6 @@ Task<Probed> look(Agent& agent, const Provider& provider, const ModelCall& call,
 
 }  // namespace
 
-Failure CallOutcome::as_failure() const {
-  Failure result{FailureKind::kTransient, text};
-  for (const FailureKind kind :
-       {FailureKind::kCut, FailureKind::kTransient, FailureKind::kRateLimit,
-        FailureKind::kContextOverflow, FailureKind::kRefused, FailureKind::kAuth,
-        FailureKind::kBilling, FailureKind::kInvalid})
-    if (failure_name(kind) == failure) result.kind = kind;
-  if (retry_after_ms) result.retry_after = milliseconds(*retry_after_ms);
-  return result;
-}
-
 Json call_args(const std::string& turn, int number, const std::string& purpose) {
   Json args{{"turn", turn}, {"call", number}};
   if (!purpose.empty()) args["purpose"] = purpose;
@@ -398,22 +312,29 @@ Task<CallOutcome> call_model(Agent& agent, const Provider& provider, ModelCall c
   co_return co_await std::move(running);
 }
 
-Task<bool> drop_call(Agent& agent, const Provider& provider, ModelCall call, OperationRecord left) {
-  if (left.state == OperationState::kCompleted) co_return true;
+Task<std::optional<Usage>> drop_call(Agent& agent, const Provider& provider, ModelCall call,
+                                     OperationRecord left) {
+  CallOutcome outcome;
+  if (left.state == OperationState::kCompleted) {
+    outcome = left.result.get<CallOutcome>();
+    co_return outcome.failure.empty() ? outcome.usage : Usage();
+  }
   const std::optional<PartialAnswer> stored = agent.partial_answer(left.id);
   const bool is_called = left.request && (!stored || stored->status < 400);
-  if (stored && is_called && left.kind == kResumableKind) {
-    call.is_resumable = true;
-    const ModelAnswer answer = decoded(provider, *stored);
+  outcome.failure = failure_name(FailureKind::kCut);
+  if (stored && is_called) {
+    call.is_resumable = left.kind == kResumableKind;
+    ModelAnswer answer = decoded(provider, *stored);
+    answer.end();
+    if (answer.is_whole()) outcome.usage = answer.usage();
     auto stopping = stop_answer(agent, provider, call, answer);
     co_await std::move(stopping);
   }
-  CallOutcome cut;
-  cut.failure = failure_name(FailureKind::kCut);
   agent.resolve_operation(left.id,
-                          is_called ? Probed::completed(Json(cut)) : Probed::not_executed(),
+                          is_called ? Probed::completed(Json(outcome)) : Probed::not_executed(),
                           "its turn has ended");
-  co_return is_called;
+  if (!is_called) co_return std::nullopt;
+  co_return outcome.usage;
 }
 
 OperationKind model_kind() {

@@ -46,12 +46,6 @@ Ending ending_of(const std::exception_ptr& thrown, RunningTurn& turn, const Log&
 
 }  // namespace
 
-bool is_for_clients(const std::exception& error) {
-  if (dynamic_cast<const HostError*>(&error) != nullptr)
-    return dynamic_cast<const CallError*>(&error) != nullptr;
-  return dynamic_cast<const Error*>(&error) != nullptr;
-}
-
 Task<void> Chat::run(std::string id, FiberContext& fiber) {
   bool has_run = false;
   for (;;) {
@@ -87,7 +81,7 @@ Task<void> Chat::run(std::string id, FiberContext& fiber) {
       auto going_on = go_on(given, fiber);
       co_await std::move(going_on);
     } else {
-      drop_old_logs(id);
+      log.drop_others(id, read_turns);
     }
     auto work = agent.on_turn(given);
     co_await std::move(work);
@@ -123,28 +117,20 @@ Task<void> Chat::drop_calls(TurnRecord& turn, std::string fiber) {
   ModelCall of_turn;
   of_turn.base_url = options.base_url;
   of_turn.credential = options.credential;
-  bool is_made = false;
+  std::optional<Usage> used;
   const RecoveredOperations left = agent.operations_of(fiber);
   for (const auto* const some : {&left.completed, &left.interrupted, &left.unknown}) {
     for (const OperationRecord& call : *some) {
       if (!call.kind.starts_with(kModelKind) || call.state == OperationState::kRunning) continue;
       auto dropping = drop_call(agent, *provider, of_turn, call);
-      const bool is_called = co_await std::move(dropping);
-      is_made = is_made || (is_called && call.args == reserved);
+      const std::optional<Usage> of_call = co_await std::move(dropping);
+      if (of_call && call.args == reserved) used = of_call;
     }
   }
-  if (!is_made) give_back(turn);
-  turn.plan.reservation.reset();  // all of a call that was made counts
-}
-
-// The log of a turn is kept until the next one begins: for clients that come late. A slow reader
-// keeps it longer.
-void Chat::drop_old_logs(std::string_view id) {
-  std::vector<std::string> old;
-  Query rows = agent.sql("SELECT DISTINCT stream FROM chat_log WHERE stream <> ?", id);
-  while (auto stream = rows.optional<std::string>())
-    if (id.empty() || !read_turns.contains(*stream)) old.push_back(std::move(*stream));
-  for (const std::string& stream : old) log.drop(stream);
+  if (used)
+    account.settle(turn, *used);
+  else
+    account.give_back(turn);
 }
 
 void Chat::end(RunningTurn& turn, TurnState state, std::string text) {
@@ -164,7 +150,7 @@ void Chat::end(RunningTurn& turn, TurnState state, std::string text) {
   if (options.max_persisted_messages)
     transcript.keep_newest(
         static_cast<std::size_t>(std::max<std::int64_t>(*options.max_persisted_messages, 1)),
-        waiting_ids());
+        history.waiting_ids());
   if (!turns.end(record.id, state, text, agent.now())) return;
   if (record.incident.is_shown) {
     streams.show_recovering(false, record.id);
@@ -289,7 +275,7 @@ RecoveryContext Chat::context_of(const RunningTurn& turn) {
   context.request_id = record.id;
   if (turn.has_begun()) context.stream_id = record.id;
   context.recovery_data = record.stash;
-  context.messages = history_for(record);
+  context.messages = history.of(record);
   context.last_body = record.body;
   context.last_client_tools = record.client_tools;
   context.created_at = record.created;
@@ -406,85 +392,6 @@ Task<void> Chat::rest_until(RunningTurn& turn, Time at) {
     is_over = error.code() == HEARTH_E_TIMEOUT;
   }
   if (!is_over) throw TurnStopped();
-}
-
-// ---- what the model gets ------------------------------------------------------------------------
-
-std::vector<ToolSpec> Chat::client_tools(const TurnRecord& turn) {
-  std::vector<ToolSpec> specs;
-  if (!turn.client_tools.is_array()) return specs;
-  for (const Json& tool : turn.client_tools) {
-    ToolSpec spec{parts::text(tool, "name"), parts::text(tool, "description")};
-    if (const Json* const schema = parts::find(tool, "parameters");
-        schema != nullptr && schema->is_object())
-      spec.schema = *schema;
-    specs.push_back(std::move(spec));
-  }
-  return specs;
-}
-
-// That of messages which are gone, by an edit or a new try, is gone with them.
-Summary Chat::summary_for(const TurnRecord& turn) {
-  const std::optional<Summary> summary = agent.kv().get<Summary>(kSummaryKey);
-  if (!summary) return {};
-  const auto is_there = [&](const std::string& id) {
-    return id == turn.message_id || transcript.find(id).has_value();
-  };
-  if ((summary->from.empty() || is_there(summary->from)) &&
-      (summary->parts == 0 || is_there(summary->answer)))
-    return *summary;
-  agent.kv().remove(kSummaryKey);
-  return {};
-}
-
-// The messages that have no answer yet.
-std::vector<std::string> Chat::waiting_ids() const {
-  std::vector<std::string> waiting;
-  for (const TurnInLine& each : turns.line())
-    if (!each.is_running)
-      waiting.insert(waiting.end(), each.origin_ids.begin(), each.origin_ids.end());
-  return waiting;
-}
-
-// All messages but the answer itself and what waits in the line; the turn's own come last, since
-// others may have come between.
-Json Chat::history_for(const TurnRecord& turn) {
-  const std::vector<std::string> waiting = waiting_ids();
-  const auto has = [](const std::vector<std::string>& ids, const std::string& id) {
-    return std::ranges::find(ids, id) != ids.end();
-  };
-  std::vector<std::string> of_client;
-  for (const ToolSpec& tool : client_tools(turn)) of_client.push_back(tool.name);
-  std::size_t room = kMaxHistoryBytes;
-  if (options.context_tokens > 0) {
-    const std::int64_t input = options.context_tokens - options.usual_output();
-    room = static_cast<std::size_t>(std::max<std::int64_t>(input, 256)) * 3;
-  }
-  Json before = Json::array();
-  Json own = Json::array();
-  bool has_changed = false;
-  std::vector<Json> newest = transcript.newest(room);
-  leave_out_covered(summary_for(turn), newest);
-  for (std::size_t i = 0; i < newest.size(); ++i) {
-    Json& message = newest[i];
-    const std::string& id = parts::text(message, "id");
-    if (id == turn.message_id || (has(waiting, id) && !has(turn.origin_ids, id))) continue;
-    RepairRules rules;
-    rules.is_last = i + 1 == newest.size();
-    rules.client_tools = of_client;
-    rules.replace = [this](const Json& part) { return agent.repair_tool_part(part); };
-    if (repair(message, rules)) {
-      transcript.put(message);
-      has_changed = true;
-      agent.log.event(HEARTH_LOG_INFO, "chat:transcript:repaired", "message=", id);
-    }
-    (has(turn.origin_ids, id) ? own : before).push_back(std::move(message));
-  }
-  if (has_changed) streams.show_messages();
-  while (!before.empty() && !own.empty() && parts::text(before[0], "role") == "assistant")
-    before.erase(0);
-  for (Json& message : own) before.push_back(std::move(message));
-  return before;
 }
 
 }  // namespace hearth::chat

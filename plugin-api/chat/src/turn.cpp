@@ -12,10 +12,6 @@ namespace hearth::chat {
 
 namespace {
 
-constexpr const char* kDayKey = "hearth.chat.day";
-constexpr std::size_t kMaxErrorText = 1'000;
-constexpr std::size_t kMaxShownInput = std::size_t{32} << 10;
-
 // Whether the model has asked for something in its last step.
 bool last_step_has_calls(const Json& message) {
   const Json& all = parts::of(message);
@@ -34,38 +30,15 @@ std::string open_text(const Json& message) {
   return {};
 }
 
-bool is_approved(const Json& part) {
-  const Json* const approval = parts::find(part, "approval");
-  return approval != nullptr && parts::is_true(*approval, "approved");
-}
-
-Json call_error(const std::string& call, std::string_view text) {
-  std::size_t end = std::min(text.size(), kMaxErrorText);
-  // Not inside a character.
-  while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U)
-    --end;
-  return {{"type", "tool-output-error"}, {"toolCallId", call}, {"errorText", text.substr(0, end)}};
-}
-
 }  // namespace
-
-bool awaits_client(const Json& message, const std::vector<ToolSpec>& client_tools) {
-  return std::ranges::any_of(parts::of(message), [&](const Json& part) {
-    if (!is_tool_part(part)) return false;
-    const std::string& state = parts::text(part, "state");
-    return state == "approval-requested" ||
-           (state == "input-available" &&
-            std::ranges::any_of(client_tools,
-                                [&](const ToolSpec& tool) { return tool.name == tool_of(part); }));
-  });
-}
 
 Turn::Turn(Chat& chat, RunningTurn& running, FiberContext& fiber)
     : chat_(chat),
       running_(running),
       fiber_(fiber),
       system_(chat.options.system),
-      model_(chat.options.model_options()) {}
+      model_(chat.options.model_options()),
+      tools_(chat, running) {}
 
 Agent& Turn::agent() const {
   return chat_.agent;
@@ -83,145 +56,19 @@ void Turn::stash(Json value) {
   running_.save();
 }
 
-void Turn::chat_tool(std::string name, std::string description, std::string agent_class,
-                     std::string agent, ToolOptions options) {
-  Tool added;
-  added.spec = {std::move(name), std::move(description), ask_chat_schema()};
-  added.effect = Effect::kIdempotent;
-  added.options = std::move(options);
-  added.run = [&self = this->agent(), of = std::move(agent_class), other = std::move(agent)](
-                  Json input, ToolCall call) {
-    return ask_chat(self, of, other, std::move(input), std::move(call));
-  };
-  tool(std::move(added));
-}
-
-void Turn::tool(Tool tool) {
-  if (tool.run && chat_.own_tools.insert(tool.spec.name).second)
-    chat_.agent.kv().put(Chat::kToolsKey, Json(chat_.own_tools));
-  tools_.push_back(std::move(tool));
-}
-
-const Tool* Turn::find_tool(std::string_view name) const {
-  const auto found = std::ranges::find(
-      tools_, name, [](const Tool& tool) -> std::string_view { return tool.spec.name; });
-  return found == tools_.end() ? nullptr : &*found;
-}
-
-bool Turn::awaits_client() const {
-  std::vector<ToolSpec> specs = Chat::client_tools(running_.record());
-  for (const Tool& tool : tools_)
-    if (!tool.run) specs.push_back(tool.spec);
-  return chat::awaits_client(running_.message(), specs);
-}
-
-// ---- tools --------------------------------------------------------------------------------------
-
-void Turn::ask_approval(const std::string& call) {
-  std::vector<Json> chunks;
-  chunks.push_back({{"type", "tool-approval-request"}, {"approvalId", call}, {"toolCallId", call}});
-  running_.write(std::move(chunks));
-  running_.store_message([this](Json& message) { chat_.clean(message); });
-}
-
-Task<Json> Turn::call_output(std::string call, const Tool& tool, Json input) {
-  OperationCall operation;
-  operation.kind = tool.options.kind.empty() ? tool_kind_name(tool.effect) : tool.options.kind;
-  // The call names it; the input is for people, and the ledger takes 64 KiB.
-  operation.args = {{"turn", id()}, {"id", call}, {"tool", tool.spec.name}};
-  if (to_text(input).size() <= kMaxShownInput) operation.args["input"] = input;
-  const auto act = [&](OperationAttempt attempt) {
-    return tool.run(input, ToolCall{.id = call,
-                                    .turn = id(),
-                                    .op = std::move(attempt.id),
-                                    .stop = stop_token(),
-                                    .show =
-                                        [this, call](Json output) {
-                                          if (chat_.running != &running_) return;  // a clear
-                                          std::vector<Json> chunks;
-                                          chunks.push_back({{"type", "tool-output-available"},
-                                                            {"toolCallId", call},
-                                                            {"output", std::move(output)},
-                                                            {"preliminary", true}});
-                                          running_.write(std::move(chunks));
-                                        },
-                                    .asked_by = running_.record().asked_by});
-  };
-  auto running = agent().operation(std::move(operation), act);
-  co_return co_await std::move(running);
-}
-
-Task<void> Turn::run_call(std::string call, const Tool& tool, Json input) {
-  Json chunk;
-  try {
-    auto calling = call_output(call, tool, std::move(input));
-    Json output = co_await std::move(calling);
-    if (parts::is_deeper(output, kMaxValueDepth)) output = to_text(output);
-    if (to_text(output).size() > kMaxToolOutputBytes)
-      chunk = call_error(call, "The result of the tool is too large.");
-    else
-      chunk = {
-          {"type", "tool-output-available"}, {"toolCallId", call}, {"output", std::move(output)}};
-  } catch (const OperationUnknown&) {
-    chunk = call_error(call, "This call may have been executed; verify before it is repeated.");
-  } catch (const Unreadable&) {
-    throw;
-  } catch (const std::exception& error) {
-    agent().log.warn("chat: the tool ", tool.spec.name, " failed: ", error.what());
-    // The model may do something about a request that failed; its error names no address.
-    const bool is_shown =
-        is_for_clients(error) || dynamic_cast<const FetchError*>(&error) != nullptr;
-    chunk = call_error(call, is_shown ? error.what() : "The tool failed.");
-  }
-  std::vector<Json> chunks;
-  chunks.push_back(std::move(chunk));
-  running_.write(std::move(chunks));
-}
-
-// Runs what the model has asked for, and what a user has approved; asks for approvals.
-Task<bool> Turn::run_calls() {
-  std::vector<Task<void>> calls;
-  const std::vector<ToolSpec> of_client = Chat::client_tools(running_.record());
-  const Json all = parts::of(running_.message());  // writing changes the message
-  for (const Json& part : all) {
-    if (!is_tool_part(part) || parts::is_true(part, "providerExecuted")) continue;
-    const std::string& state = parts::text(part, "state");
-    const bool is_asked = state == "input-available";
-    const bool has_begun = parts::is_true(part, "preliminary");
-    if (!is_asked && !has_begun && !(state == "approval-responded" && is_approved(part))) continue;
-    const std::string call = parts::text(part, "toolCallId");
-    const Tool* const tool = find_tool(tool_of(part));
-    if (tool == nullptr) {
-      if (std::ranges::find(of_client, tool_of(part), &ToolSpec::name) != of_client.end()) continue;
-      std::vector<Json> chunks;
-      chunks.push_back(call_error(call, "There is no tool of this name."));
-      running_.write(std::move(chunks));
-    } else if (is_asked && tool->options.approval) {
-      ask_approval(call);
-    } else if (tool->run) {
-      calls.push_back(run_call(call, *tool, parts::as_input(part.value("input", Json::object()))));
-    }
-  }
-  const bool has_run = !calls.empty();
-  co_await when_all(std::move(calls));
-  co_return has_run;
-}
-
 // ---- the model ----------------------------------------------------------------------------------
 
 Prompt Turn::prompt() {
   Prompt prompt;
-  const Summary summary = chat_.summary_for(running_.record());
+  const Summary summary = chat_.history.summary_for(running_.record());
   prompt.system = with_summary(system_, summary);
-  prompt.messages = chat_.history_for(running_.record());
+  prompt.messages = chat_.history.of(running_.record());
   Json answer = running_.message();
   leave_out_covered(summary, answer);
   if (!parts::of(answer).empty()) prompt.messages.push_back(std::move(answer));
   chat_.agent.history(prompt.messages);
   prompt.options = model_;
-  for (const Tool& tool : tools_) prompt.tools.push_back(tool.spec);
-  for (ToolSpec& tool : Chat::client_tools(running_.record()))
-    if (find_tool(tool.name) == nullptr) prompt.tools.push_back(std::move(tool));
+  prompt.tools = tools_.specs();
   return prompt;
 }
 
@@ -243,10 +90,10 @@ Task<void> Turn::generate() {
     const CallPlan& plan = running_.record().plan;
     // Else a call was interrupted: it is asked to its end first; or its prompt was too long.
     if (!plan.reservation && !plan.too_long) {
-      auto calls = run_calls();
+      auto calls = tools_.run();
       const bool has_run = co_await std::move(calls);
       if (has_run) continue;  // a user may have approved more meanwhile
-      if (awaits_client() || is_done() || plan.whole_calls >= chat_.options.max_steps) break;
+      if (tools_.awaits_client() || is_done() || plan.whole_calls >= chat_.options.max_steps) break;
     }
     auto asking = ask();
     co_await std::move(asking);
@@ -338,11 +185,11 @@ Task<Turn::CallResult> Turn::call_now(ModelCall call, TakeChunks take) {
   } catch (const HostError& error) {
     if (error.code() != HEARTH_E_LIMIT) throw;
     chat_.agent.log.warn("chat: no call of the model: ", error.what());
-    chat_.give_back(running_.record());
+    chat_.account.give_back(running_.record());
     running_.save();
     throw TurnFailed("This server has reached its daily limit of calls to the model.", "limit");
   }
-  if (!result.is_called) chat_.give_back(running_.record());
+  if (!result.is_called) chat_.account.give_back(running_.record());
   co_return result;
 }
 
@@ -385,38 +232,20 @@ Task<void> Turn::reserve_call(const HttpCall& request, std::string purpose) {
     co_await std::move(ending);
   }
   if (turn.plan.reservation) co_return;
-  DaySpent day = chat_.agent.kv().get<DaySpent>(kDayKey).value_or(DaySpent());
   const Estimate estimate{estimate_tokens(model_bytes(request.body)),
                           model_.max_output_tokens.value_or(chat_.options.usual_output())};
-  const Reserved reserved =
-      reserve(turn.spent, day, chat_.options.budget, estimate, chat_.agent.now());
-  if (!reserved.reservation) throw TurnFailed(reserved.refusal, "budget");
-  turn.plan.reservation = reserved.reservation;
+  const std::string refusal = chat_.account.reserve(turn, estimate);
+  if (!refusal.empty()) throw TurnFailed(refusal, "budget");
   turn.plan.purpose = std::move(purpose);
   turn.plan.is_resumable = model_.is_resumable;
   turn.plan.finish_reason.clear();
-  chat_.agent.kv().put(kDayKey, Json(day));
   running_.save();
-}
-
-void Chat::give_back(TurnRecord& turn) {
-  if (!turn.plan.reservation) return;
-  DaySpent day = agent.kv().get<DaySpent>(kDayKey).value_or(DaySpent());
-  release(turn.spent, day, *turn.plan.reservation);
-  agent.kv().put(kDayKey, Json(day));
-  turn.plan.reservation.reset();
 }
 
 // What a provider reports of an answer that was cut is not all of it: the reservation stays.
 void Turn::settle_call(const CallOutcome& outcome) {
-  const Usage usage = outcome.failure.empty() ? outcome.usage : Usage();
   TurnRecord& turn = running_.record();
-  if (turn.plan.reservation) {
-    DaySpent day = chat_.agent.kv().get<DaySpent>(kDayKey).value_or(DaySpent());
-    settle(turn.spent, day, chat_.options.budget.price, *turn.plan.reservation, usage);
-    chat_.agent.kv().put(kDayKey, Json(day));
-    turn.plan.reservation.reset();
-  }
+  chat_.account.settle(turn, outcome.failure.empty() ? outcome.usage : Usage());
   ++turn.step;
 }
 
@@ -515,8 +344,8 @@ Task<void> Turn::recover(Failure failure, bool is_stalled, bool is_called) {
 // False: the history is as long as before. What has been done is kept in the commit with the
 // summary, so that an interruption asks for the same summary again, which the ledger has.
 Task<bool> Turn::compact(std::string_view reason) {
-  const Summary earlier = chat_.summary_for(running_.record());
-  const Json history = chat_.history_for(running_.record());
+  const Summary earlier = chat_.history.summary_for(running_.record());
+  const Json history = chat_.history.of(running_.record());
   std::optional<Compaction> plan =
       plan_compaction(history, running_.message(), running_.record().origin_ids, earlier);
   if (!plan) co_return false;
@@ -529,7 +358,7 @@ Task<bool> Turn::compact(std::string_view reason) {
   Summary next = plan->next;
   next.text = co_await std::move(summarising);
   if (next.text.empty() || next.text.size() >= size) co_return false;
-  chat_.agent.kv().put(Chat::kSummaryKey, Json(next));
+  chat_.history.keep(next);
   running_.record().plan.usage = {};  // of the longer history
   chat_.agent.log.event(HEARTH_LOG_INFO, "chat:context:compacted", "turn=", id(),
                         " reason=", reason, " messages=", plan->messages.size(), " bytes=", size,

@@ -26,4 +26,8 @@ namespace hearth::chat {
 // Of {"text": "..."}.
 [[nodiscard]] Json ask_chat_schema();
 
+// A tool that asks the chat `agent_class`/`name`.
+[[nodiscard]] Tool ask_chat_tool(Agent& agent, ToolSpec spec, std::string agent_class,
+                                 std::string name, ToolOptions options);
+
 }  // namespace hearth::chat

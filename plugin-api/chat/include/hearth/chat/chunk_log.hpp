@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,6 +61,9 @@ class ChunkLog {
                              std::size_t page_bytes = StreamLog::kPageBytes) const;
   // False: there is none.
   bool drop(std::string_view turn);
+  // The log of a turn is kept until the next one begins, for clients that come late. A slow reader
+  // keeps it longer: `kept` are turns whose logs stay.
+  void drop_others(std::string_view turn, const std::multiset<std::string>& kept);
   // For readers that wait.
   [[nodiscard]] StreamLog& rows() noexcept { return log_; }
 

@@ -10,6 +10,7 @@
 // The same call is the same `turn` and `number`. Chunks that the log has are not made again.
 
 #include <hearth/agent_base.hpp>
+#include <hearth/chat/answer_reader.hpp>
 #include <hearth/chat/options.hpp>
 #include <hearth/chat/usage.hpp>
 #include <hearth/fields.hpp>
@@ -45,23 +46,6 @@ struct ModelCall {
   std::chrono::milliseconds stall_timeout{};  // 0: off
 };
 
-// How a call was, as the ledger keeps it. It has been paid for, in part or whole, unless it has not
-// left (NotCalled).
-struct CallOutcome {
-  std::string failure;  // failure_name(); empty: the answer is whole
-  std::string text;     // of the failure, for the log
-  std::optional<std::int64_t> retry_after_ms;
-  bool is_stalled = false;
-  bool has_content = false;  // ModelAnswer::has_content()
-  bool is_paused = false;
-  std::string finish_reason;
-  Usage usage;
-  HEARTH_FIELDS(failure, text, retry_after_ms, is_stalled, has_content, is_paused, finish_reason,
-                usage)
-
-  [[nodiscard]] Failure as_failure() const;
-};
-
 // The provider has refused the request, or it has not reached the provider: no answer was made.
 class NotCalled : public NotExecuted {
  public:
@@ -72,9 +56,6 @@ class NotCalled : public NotExecuted {
   Failure failure_;
 };
 
-// Takes the chunks of one read of the answer, and how many of its events are used then.
-using TakeChunks = std::function<void(std::vector<Json> chunks, std::uint64_t events)>;
-
 // In a fiber. The outcome, and the last chunks, are one commit with what the caller writes before
 // it waits again.
 // Failure   NotCalled; FetchError: of a resumable call, whose rest the same call asks for later;
@@ -82,10 +63,10 @@ using TakeChunks = std::function<void(std::vector<Json> chunks, std::uint64_t ev
 [[nodiscard]] Task<CallOutcome> call_model(Agent& agent, const Provider& provider, ModelCall call,
                                            TakeChunks take);
 
-// Settles a call whose fiber has ended without it, and ends its answer at the provider. False: no
-// answer was made.
-[[nodiscard]] Task<bool> drop_call(Agent& agent, const Provider& provider, ModelCall call,
-                                   OperationRecord left);
+// Settles a call whose fiber has ended without it, and ends its answer at the provider. What it has
+// used, as far as that is known; nothing: no answer was made.
+[[nodiscard]] Task<std::optional<Usage>> drop_call(Agent& agent, const Provider& provider,
+                                                   ModelCall call, OperationRecord left);
 
 // The names of a call in the ledger.
 [[nodiscard]] Json call_args(const std::string& turn, int number, const std::string& purpose);

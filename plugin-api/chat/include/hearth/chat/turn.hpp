@@ -8,6 +8,7 @@
 #include <hearth/chat/model_call.hpp>
 #include <hearth/chat/running_turn.hpp>
 #include <hearth/chat/tool.hpp>
+#include <hearth/chat/tool_calls.hpp>
 #include <hearth/json.hpp>
 #include <hearth/task.hpp>
 
@@ -68,7 +69,7 @@ class Turn {
   void system(std::string text) { system_ = std::move(text); }
   // Those of the class's file, to be changed.
   [[nodiscard]] ModelOptions& model() noexcept { return model_; }
-  void tool(Tool tool);
+  void tool(Tool tool) { tools_.add(std::move(tool)); }
   // A member function of the agent, see tool.hpp.
   template <class Class, class Result, class... Parameters>
   void tool(std::string name, std::string description, Effect effect,
@@ -79,7 +80,10 @@ class Turn {
 
   // The chat `agent_class`/`agent` answers, see ask_chat.hpp.
   void chat_tool(std::string name, std::string description, std::string agent_class,
-                 std::string agent, ToolOptions options = {});
+                 std::string agent, ToolOptions options = {}) {
+    tool(ask_chat_tool(this->agent(), {std::move(name), std::move(description), ask_chat_schema()},
+                       std::move(agent_class), std::move(agent), std::move(options)));
+  }
 
   // Asks the model, runs its tools, and asks again, until it has answered, or a client has to
   // answer (a tool of the client, an approval): then the reply makes a turn of its own, which goes
@@ -109,13 +113,7 @@ class Turn {
 
  private:
   [[nodiscard]] Agent& agent() const;
-  [[nodiscard]] const Tool* find_tool(std::string_view name) const;
-  [[nodiscard]] bool awaits_client() const;
   [[nodiscard]] bool is_done() const;
-  [[nodiscard]] Task<bool> run_calls();
-  [[nodiscard]] Task<void> run_call(std::string call, const Tool& tool, Json input);
-  [[nodiscard]] Task<Json> call_output(std::string call, const Tool& tool, Json input);
-  void ask_approval(const std::string& call);
   [[nodiscard]] Prompt prompt();
   [[nodiscard]] Task<void> ask();
   [[nodiscard]] Task<void> ask_once(HttpCall request);
@@ -142,7 +140,7 @@ class Turn {
   FiberContext& fiber_;
   std::string system_;
   ModelOptions model_;
-  std::vector<Tool> tools_;
+  ToolCalls tools_;
   int generated_ = 0;  // calls of generate() in this run
 };
 

@@ -1,0 +1,76 @@
+#pragma once
+// From the bytes of a model's answer to the chunks that the log does not have yet, and to what the
+// call has come to.
+
+#include <hearth/chat/answer.hpp>
+#include <hearth/chat/failure.hpp>
+#include <hearth/chat/provider.hpp>
+#include <hearth/chat/usage.hpp>
+#include <hearth/fields.hpp>
+#include <hearth/json.hpp>
+#include <hearth/sse.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth::chat {
+
+// How a call was, as the ledger keeps it. It has been paid for, in part or whole, unless it has not
+// left (NotCalled).
+struct CallOutcome {
+  std::string failure;  // failure_name(); empty: the answer is whole
+  std::string text;     // of the failure, for the log
+  std::optional<std::int64_t> retry_after_ms;
+  bool is_stalled = false;
+  bool has_content = false;  // ModelAnswer::has_content()
+  bool is_paused = false;
+  std::string finish_reason;
+  Usage usage;
+  HEARTH_FIELDS(failure, text, retry_after_ms, is_stalled, has_content, is_paused, finish_reason,
+                usage)
+
+  [[nodiscard]] Failure as_failure() const;
+};
+
+// Takes the chunks of one read of the answer, and how many of its events are used then.
+using TakeChunks = std::function<void(std::vector<Json> chunks, std::uint64_t events)>;
+
+// After a crash it is given all that is stored of the answer, and makes the same chunks with the
+// same ids again. It hands on those of events behind the first `used_events`.
+//
+// Lifetime  `provider` and `take` outlive it.
+class AnswerReader {
+ public:
+  // `ids`, `open_text`: of ModelAnswer
+  AnswerReader(const Provider& provider, std::string ids, const std::string& open_text,
+               std::uint64_t used_events, const TakeChunks& take);
+
+  // Whether there were chunks, also if the log has them.
+  bool feed(std::string_view bytes);
+  // An answer, or the state of one, that is one JSON body.
+  void feed_whole(std::string_view body);
+  // No more bytes come.
+  void end(std::string_view how);
+
+  [[nodiscard]] bool is_over() const { return answer_.is_whole() || answer_.failure(); }
+  [[nodiscard]] const ModelAnswer& answer() const { return answer_; }
+  [[nodiscard]] CallOutcome outcome(bool is_stalled = false) const;
+
+ private:
+  bool count();
+  void hand_on();
+
+  const Provider& provider_;
+  const TakeChunks& take_;
+  SseParser parser_;
+  ModelAnswer answer_;
+  std::uint64_t used_;
+  std::uint64_t events_ = 0;
+  std::vector<Json> chunks_;
+};
+
+}  // namespace hearth::chat

@@ -1,0 +1,83 @@
+#include <hearth/chat/answer_reader.hpp>
+#include <hearth/chat/chunk.hpp>
+
+#include <chrono>
+#include <utility>
+
+namespace hearth::chat {
+
+Failure CallOutcome::as_failure() const {
+  Failure result{FailureKind::kTransient, text};
+  for (const FailureKind kind :
+       {FailureKind::kCut, FailureKind::kTransient, FailureKind::kRateLimit,
+        FailureKind::kContextOverflow, FailureKind::kRefused, FailureKind::kAuth,
+        FailureKind::kBilling, FailureKind::kInvalid})
+    if (failure_name(kind) == failure) result.kind = kind;
+  if (retry_after_ms) result.retry_after = std::chrono::milliseconds(*retry_after_ms);
+  return result;
+}
+
+AnswerReader::AnswerReader(const Provider& provider, std::string ids, const std::string& open_text,
+                           std::uint64_t used_events, const TakeChunks& take)
+    : provider_(provider), take_(take), answer_(std::move(ids), open_text), used_(used_events) {}
+
+bool AnswerReader::feed(std::string_view bytes) {
+  try {
+    parser_.feed(bytes);
+  } catch (const Error& error) {  // an event over the limit would come again
+    answer_.fail({FailureKind::kInvalid, error.what()});
+  }
+  bool has_chunks = false;
+  while (const auto event = parser_.take()) {
+    provider_.read(*event, answer_);
+    has_chunks = count() || has_chunks;
+  }
+  hand_on();
+  return has_chunks;
+}
+
+void AnswerReader::feed_whole(std::string_view body) {
+  Json json = Json::parse(body, nullptr, false);
+  if (json.is_discarded())
+    answer_.fail({FailureKind::kTransient, "the answer is no JSON"});
+  else
+    provider_.read_whole(json, answer_);
+  count();
+  // After a crash an unfinished one is asked for anew, under the same number.
+  if (is_over()) hand_on();
+}
+
+void AnswerReader::end(std::string_view how) {
+  answer_.end(how);
+  count();
+  hand_on();
+}
+
+CallOutcome AnswerReader::outcome(bool is_stalled) const {
+  CallOutcome outcome;
+  if (const auto& failure = answer_.failure(); failure && !answer_.is_whole()) {
+    outcome.failure = failure_name(failure->kind);
+    outcome.text = one_line(failure->text);
+    if (failure->retry_after) outcome.retry_after_ms = failure->retry_after->count();
+  }
+  outcome.is_stalled = is_stalled;
+  outcome.has_content = answer_.has_content();
+  outcome.is_paused = answer_.is_paused();
+  outcome.finish_reason = answer_.finish_reason();
+  outcome.usage = answer_.usage();
+  return outcome;
+}
+
+bool AnswerReader::count() {
+  ++events_;
+  std::vector<Json> chunks = answer_.take();
+  for (Json& chunk : chunks)
+    if (events_ > used_) append_chunk(chunks_, std::move(chunk));
+  return !chunks.empty();
+}
+
+void AnswerReader::hand_on() {
+  if (!chunks_.empty()) take_(std::exchange(chunks_, {}), events_);
+}
+
+}  // namespace hearth::chat

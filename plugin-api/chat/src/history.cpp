@@ -1,0 +1,91 @@
+#include "parts.hpp"
+
+#include <hearth/chat/chat_agent.hpp>
+#include <hearth/chat/history.hpp>
+#include <hearth/chat/message.hpp>
+#include <hearth/chat/tool_calls.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace hearth::chat {
+
+namespace {
+
+constexpr const char* kSummaryKey = "hearth.chat.summary";
+
+}  // namespace
+
+void History::keep(const Summary& summary) {
+  agent_.kv().put(kSummaryKey, Json(summary));
+}
+
+void History::forget_summary() {
+  agent_.kv().remove(kSummaryKey);
+}
+
+// That of messages which are gone, by an edit or a new try, is gone with them.
+Summary History::summary_for(const TurnRecord& turn) {
+  const std::optional<Summary> summary = agent_.kv().get<Summary>(kSummaryKey);
+  if (!summary) return {};
+  const auto is_there = [&](const std::string& id) {
+    return id == turn.message_id || transcript_.find(id).has_value();
+  };
+  if ((summary->from.empty() || is_there(summary->from)) &&
+      (summary->parts == 0 || is_there(summary->answer)))
+    return *summary;
+  agent_.kv().remove(kSummaryKey);
+  return {};
+}
+
+// The messages that have no answer yet.
+std::vector<std::string> History::waiting_ids() const {
+  std::vector<std::string> waiting;
+  for (const TurnInLine& each : turns_.line())
+    if (!each.is_running)
+      waiting.insert(waiting.end(), each.origin_ids.begin(), each.origin_ids.end());
+  return waiting;
+}
+
+// All messages but the answer itself and what waits in the line; the turn's own come last, since
+// others may have come between.
+Json History::of(const TurnRecord& turn) {
+  const std::vector<std::string> waiting = waiting_ids();
+  const auto has = [](const std::vector<std::string>& ids, const std::string& id) {
+    return std::ranges::find(ids, id) != ids.end();
+  };
+  std::vector<std::string> of_client;
+  for (const ToolSpec& tool : client_tools(turn)) of_client.push_back(tool.name);
+  std::size_t room = kMaxHistoryBytes;
+  if (options_.context_tokens > 0) {
+    const std::int64_t input = options_.context_tokens - options_.usual_output();
+    room = static_cast<std::size_t>(std::max<std::int64_t>(input, 256)) * 3;
+  }
+  Json before = Json::array();
+  Json own = Json::array();
+  bool has_changed = false;
+  std::vector<Json> newest = transcript_.newest(room);
+  leave_out_covered(summary_for(turn), newest);
+  for (std::size_t i = 0; i < newest.size(); ++i) {
+    Json& message = newest[i];
+    const std::string& id = parts::text(message, "id");
+    if (id == turn.message_id || (has(waiting, id) && !has(turn.origin_ids, id))) continue;
+    RepairRules rules;
+    rules.is_last = i + 1 == newest.size();
+    rules.client_tools = of_client;
+    rules.replace = [this](const Json& part) { return agent_.repair_tool_part(part); };
+    if (repair(message, rules)) {
+      transcript_.put(message);
+      has_changed = true;
+      agent_.log.event(HEARTH_LOG_INFO, "chat:transcript:repaired", "message=", id);
+    }
+    (has(turn.origin_ids, id) ? own : before).push_back(std::move(message));
+  }
+  if (has_changed) streams_.show_messages();
+  while (!before.empty() && !own.empty() && parts::text(before[0], "role") == "assistant")
+    before.erase(0);
+  for (Json& message : own) before.push_back(std::move(message));
+  return before;
+}
+
+}  // namespace hearth::chat

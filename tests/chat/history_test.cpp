@@ -1,0 +1,52 @@
+// What the model gets of the transcript, on the mock host.
+#include "support_agent.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+
+namespace hearth::chat {
+namespace {
+
+using std::chrono::seconds;
+
+class HistoryTest : public Conversation {};
+INSTANTIATE_TEST_SUITE_P(Providers, HistoryTest, ::testing::ValuesIn(ScriptedModel::kDialects),
+                         provider_name);
+
+TEST_P(HistoryTest, IsReadOnceForEachCallOfTheModel) {
+  auto agent = make();
+  model.then(says({"one"}));
+  ChatClient client(agent);
+  client.say("r1", "go");
+  wait(seconds(1));
+  client.read();
+  EXPECT_EQ(client.done("r1").at("outcome"), "completed");
+  EXPECT_EQ(model.requests().size(), 1U);
+  EXPECT_EQ(agent.call("notes", "history").size(), 1U);
+}
+
+// The own message comes last, although others have come between.
+TEST_P(HistoryTest, HasNoMessageThatWaitsForItsTurn) {
+  auto agent = make();
+  model.then(says({"first"}, seconds(10)));
+  model.then({"second"});
+  ChatClient client(agent);
+  client.say("r1", "count");
+  client.say("r2", "again");
+  client.say("r3", "later");
+  wait(seconds(60));
+  ASSERT_EQ(model.requests().size(), 3U);
+  const auto has = [&](std::size_t request, const char* text) {
+    return model.requests()[request].body.find(text) != std::string::npos;
+  };
+  EXPECT_FALSE(has(0, "again"));
+  EXPECT_TRUE(has(1, "count") && has(1, "first") && has(1, "again"));
+  EXPECT_FALSE(has(1, "later"));
+  const std::string& last = model.requests()[2].body;
+  EXPECT_LT(last.find("second"), last.find("later"));
+}
+
+}  // namespace
+}  // namespace hearth::chat

@@ -1,0 +1,99 @@
+// Calls of tools that a model asks for, on the mock host.
+#include "support_agent.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hearth::chat {
+namespace {
+
+using std::chrono::seconds;
+
+class ToolsTest : public Conversation {};
+INSTANTIATE_TEST_SUITE_P(Providers, ToolsTest, ::testing::ValuesIn(ScriptedModel::kDialects),
+                         provider_name);
+
+TEST_P(ToolsTest, AnUnsafeToolThatMayHaveRunIsNotRunAgain) {
+  auto agent = make();
+  model.then(asks("send", {{"id", "o1"}}));
+  model.then({"I cannot tell."});
+  ChatClient client(agent);
+  client.say("r1", "send o1");
+  wait(seconds(3));
+  agent.kill();
+  wait(seconds(60));
+  EXPECT_EQ(agent.call("notes", "send"), Json::array({"o1"}));
+  ASSERT_EQ(model.requests().size(), 2U);
+  EXPECT_NE(model.requests()[1].body.find("may have been executed; verify"), std::string::npos);
+}
+
+// A tool of each effect, whose runs are noted with their keys.
+class Acts : public Support {
+ public:
+  static constexpr Effect kEffects[] = {Effect::kRead, Effect::kIdempotent, Effect::kKeyed,
+                                        Effect::kUnsafe};
+  static void methods(Methods<Acts>& m) { chat_methods(m); }
+  Task<void> on_turn(Turn& turn) override {
+    for (const Effect effect : kEffects)
+      turn.tool("act" + std::to_string(static_cast<int>(effect)), "Acts.", effect, &Acts::act);
+    auto generating = turn.generate();
+    co_await std::move(generating);
+  }
+  Task<Json> act(Json /*input*/, ToolCall call) {
+    note("run", call.op);
+    co_await sleep(std::chrono::seconds(10));
+    co_return Json{{"acted", true}};
+  }
+};
+
+TEST_P(ToolsTest, C31_AfterAKillOnlyAnUnsafeToolDoesNotRunAgainAndAKeyedOneHasItsKeyAgain) {
+  for (const Effect effect : Acts::kEffects) {
+    SCOPED_TRACE(tool_kind_name(effect));
+    testing::Host own;
+    ScriptedModel scripted(own, GetParam());
+    auto agent = own.create<Acts>("a", scripted.options());
+    scripted.then(asks("act" + std::to_string(static_cast<int>(effect)), Json::object()));
+    scripted.then({"Done."});
+    ChatClient client(agent);
+    client.say("r1", "act");
+    own.advance(seconds(3));
+    agent.kill();
+    own.advance(seconds(60));
+    const bool is_unsafe = effect == Effect::kUnsafe;
+    const Json runs = agent.sql("SELECT text FROM notes WHERE what = 'run' ORDER BY rowid");
+    ASSERT_EQ(runs.size(), is_unsafe ? 1U : 2U);
+    if (effect == Effect::kKeyed) EXPECT_EQ(runs[0], runs[1]);
+    EXPECT_NE(runs[0].at(0), "");
+    const Json parts = transcript_of(agent)[1].at("parts");
+    const auto call =
+        std::ranges::find_if(parts, [](const Json& part) { return part.contains("toolCallId"); });
+    ASSERT_NE(call, parts.end());
+    EXPECT_EQ(call->at("state"), is_unsafe ? "output-error" : "output-available");
+    ASSERT_EQ(scripted.requests().size(), 2U);
+    EXPECT_NE(
+        scripted.requests()[1].body.find(is_unsafe ? "may have been executed; verify" : "acted"),
+        std::string::npos);
+    EXPECT_EQ(text_of(transcript_of(agent)[1]), "Done.");
+  }
+}
+
+TEST_P(ToolsTest, WhatTheModelMakesUpHasAResult) {
+  auto agent = make();
+  model.then(asks("no_such_tool", {{"a", 1}}));
+  model.then(asks("look", {{"cents", "text"}}));
+  model.then({"sorry"});
+  ChatClient client(agent);
+  client.say("r1", "hi");
+  wait(seconds(1));
+  ASSERT_EQ(model.requests().size(), 3U);
+  EXPECT_NE(model.requests()[1].body.find("There is no tool of this name."), std::string::npos);
+  EXPECT_NE(model.requests()[2].body.find("input.cents: expected integer"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hearth::chat
