@@ -155,15 +155,19 @@ describe("frames of chats", () => {
   test("a probe is answered once and at once, whatever the chat does", limits, async (t) => {
     const name = freshName("probe");
     const [sender, tab] = [await Chat.join(t, server, name), await Chat.join(t, server, name)];
+    let probes = 0;
+    // Nine of ten: a busy machine delays one now and then. That an answer leaves with nothing
+    // before it, and without time, is shown on the mock host (ProbeTest).
     const answers = async (expected) => {
       const times = [];
-      for (let i = 0; i < 9; ++i) {
+      for (let i = 0; i < 10; ++i) {
         const begun = performance.now();
         assert.deepEqual(await tab.probe(), expected);
         times.push(performance.now() - begun);
       }
-      const [median] = times.sort((a, b) => a - b).slice(4);
-      assert.ok(median < 50, `${times}`);
+      probes += times.length;
+      const late = times.filter((time) => time >= 50);
+      assert.ok(late.length <= 1, `${times}`);
     };
     await answers(none("idle"));
     sender.say("r1", script(name, [{ hold: `${name}-1` }, { words: 4 }, { hold: `${name}-2` }, { words: 4 }]));
@@ -183,6 +187,8 @@ describe("frames of chats", () => {
     sender.say("r2", script(`${name} fails`, [{ status: 401 }]));
     assert.equal((await tab.end("r2")).outcome, "error");
     await answers(resuming("r2"));
+    const answered = tab.frames.entries.filter((frame) => "probeId" in frame).map(({ probeId }) => probeId);
+    assert.deepEqual([answered.length, new Set(answered).size], [probes, probes], "none comes twice or late");
   });
 
   test("a continuation streams to its owner, and to another tab once the owner has gone", limits, async (t) => {
@@ -309,33 +315,38 @@ describe("frames of chats", () => {
     assert.deepEqual(await stored(server, name), []);
   });
 
-  // The control sends as many bytes, which the chat only passes on.
+  // The control sends as many bytes, which the chat only passes on. That of an idle server is only
+  // printed: attacks without a pause, their client, the model and the calls share the cores.
   test("attacks take little memory, and other agents feel them no more than other frames", limits, async (t) => {
     const peak = () => Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${server.pid}/status`, "utf8"))[1]) << 10;
     const before = peak();
     const client = await Chat.join(t, server, freshName("attack"));
     const others = new Worker(new URL("prober.mjs", import.meta.url), { workerData: { host: server.host } });
     t.after(() => others.terminate());
-    const send = async (frames) => {
+    const during = async (work) => {
       others.postMessage("begin");
-      for (const end = performance.now() + ROUND_MS; performance.now() < end; ) {
+      for (const end = performance.now() + ROUND_MS; performance.now() < end; ) await work();
+      others.postMessage("end");
+      return (await once(others, "message"))[0];
+    };
+    const send = (frames) =>
+      during(async () => {
         for (const frame of frames) client.send(frame);
         const id = `r${client.frames.length}`;
         client.say(id, "Hello");
         await client.end(id);
-      }
-      others.postMessage("end");
-      return (await once(others, "message"))[0];
-    };
+      });
     const hostile = attacks.map(([, frame]) => frame);
     const harmless = hostile.map((frame) => `{"type":"other","text":"${"x".repeat(Buffer.byteLength(frame) - 26)}"}`);
-    const times = { hostile: [], harmless: [] };
+    const times = { idle: [], hostile: [], harmless: [] };
     for (let round = 0; round < 3; ++round) {
+      times.idle.push(...(await during(() => new Promise((resolve) => setTimeout(resolve, ROUND_MS)))));
       times.harmless.push(...(await send(harmless)));
       times.hostile.push(...(await send(hostile)));
     }
     const p99 = (all) => all.sort((a, b) => a - b)[Math.floor(all.length * 0.99)];
-    const [felt, control] = [p99(times.hostile), p99(times.harmless)];
+    const [felt, control, idle] = [p99(times.hostile), p99(times.harmless), p99(times.idle)];
+    t.diagnostic(`p99 of other agents' calls: ${felt} ms, with harmless frames ${control} ms, idle ${idle} ms`);
     assert.ok(felt <= 2 * control, `${felt} ms, and ${control} ms of ${times.hostile.length} and ${times.harmless.length} calls`);
     assert.ok(peak() - before < 256 << 20, `${before} and ${peak()} bytes`);
   });
