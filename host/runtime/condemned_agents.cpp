@@ -94,15 +94,31 @@ bool CondemnedAgents::forget(const storage::AgentKey& key, const std::string& tr
 }
 
 void CondemnedAgents::finish(const storage::AgentKey& key) {
-  finish(key, [this, key] { parts_.is_over(key); });
+  if (under_way_.contains(key)) return;
+  if (!must_wait_for_copy(key)) return finish(key, [this, key] { parts_.is_over(key); });
+  if (!is_under_way(key)) parts_.is_over(key);
+}
+
+// A backup copies the files first, early.
+bool CondemnedAgents::must_wait_for_copy(const storage::AgentKey& key) {
+  if (parts_.data.copy_mark().may_remove(key)) {
+    copied_until_.erase(key);
+    return false;
+  }
+  copied_until_.try_emplace(key, parts_.loop.clock().steady_now() + kLongestCopy);
+  finish_later(kOneCopy);
+  return true;
+}
+
+bool CondemnedAgents::is_under_way(const storage::AgentKey& key) const {
+  if (under_way_.contains(key)) return true;
+  const auto copied = copied_until_.find(key);
+  return copied != copied_until_.end() && parts_.loop.clock().steady_now() < copied->second;
 }
 
 void CondemnedAgents::finish(const storage::AgentKey& key, const std::function<void()>& done) {
   if (under_way_.contains(key)) return;
-  if (!parts_.data.copy_mark().may_remove(key)) {  // a backup copies the files first, early
-    finish_later(kOneCopy);
-    return done();
-  }
+  if (must_wait_for_copy(key)) return done();
   under_way_.insert(key);
   const auto removed = [this, key, done](const std::string& trouble) {
     under_way_.erase(key);

@@ -15,6 +15,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -38,13 +39,16 @@ namespace hearth::runtime {
 // before any of its work can be due. The marker is on the device before the agent's files are
 // removed: otherwise a loss of power could leave an agent that is listed and has no file.
 // P2: A directory of two hex digits, which the agent shared with others, may stay.
-// P4: The failure is reported. The shard must not wake a condemned agent, because its data would
-// come back.
+// P4: The failure is reported. While a backup copies the files, what wants the agent waits for at
+// most kLongestCopy, as it waits for the removal; later it is told to try again. The shard must not
+// wake a condemned agent, because its data would come back.
 //
 // Threads    One shard's. Removing files waits for the device, so a pool does it.
 // Lifetime   The parts outlive it. Tasks of the loop that run after its destruction do nothing.
 class CondemnedAgents {
  public:
+  static constexpr std::chrono::seconds kLongestCopy{10};
+
   struct Parts {
     storage::Directory& directory;
     const storage::DataDirectory& data;
@@ -77,15 +81,13 @@ class CondemnedAgents {
   [[nodiscard]] bool empty() const { return keys_.empty(); }
 
   // Removes the rest of a condemned agent that is not in memory. Does nothing while an attempt is
-  // in progress.
+  // in progress, or a backup copies its files.
   void finish(const storage::AgentKey& key);
   // The same for an agent whose end is in progress and whose database is closed. Then calls `done`
   // on the shard, also after a failure.
   void finish(const storage::AgentKey& key, const std::function<void()>& done);
-  // The agent's files are being removed now.
-  [[nodiscard]] bool is_under_way(const storage::AgentKey& key) const {
-    return under_way_.contains(key);
-  }
+  // The agent's files are being removed now, or will be once they are copied.
+  [[nodiscard]] bool is_under_way(const storage::AgentKey& key) const;
   // Later, finishes destructions that an earlier process or attempt has left.
   void finish_later(std::chrono::seconds delay = std::chrono::minutes(1));
   // No attempt begins after this.
@@ -96,9 +98,12 @@ class CondemnedAgents {
   // False: the agent stays condemned, and the log says why.
   bool forget(const storage::AgentKey& key, const std::string& trouble);
 
+  [[nodiscard]] bool must_wait_for_copy(const storage::AgentKey& key);
+
   const Parts parts_;
   std::set<storage::AgentKey> keys_;
   std::set<storage::AgentKey> under_way_;
+  std::map<storage::AgentKey, SteadyTime> copied_until_;
   bool waits_ = false;  // timer_ runs
   bool stopped_ = false;
   LoopTimer timer_;

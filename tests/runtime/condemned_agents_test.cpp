@@ -253,8 +253,12 @@ TEST_F(CondemnedAgentsTest, P4_NoThreadWaitsForTheCopyOfABackup) {
   mark.hold();
   mark.set();
   mark.wait_for({kWorkerA});
+  bool has_left = false;
+  condemned_->finish(kWorkerA, [&] { has_left = true; });
+  EXPECT_TRUE(has_left) << "its place in memory";
+  EXPECT_TRUE(condemned_->is_under_way(kWorkerA)) << "what wants it waits";
   condemned_->finish(kWorkerA);
-  EXPECT_TRUE(loop_.settle_until([&] { return !over_.empty(); })) << "its place in memory";
+  EXPECT_TRUE(over_.empty());
   EXPECT_TRUE(has_files(kWorkerA));
   EXPECT_TRUE(condemned_->contains(kWorkerA));
   EXPECT_FALSE(logger_.contains("agent.destroy_failed"));
@@ -263,6 +267,26 @@ TEST_F(CondemnedAgentsTest, P4_NoThreadWaitsForTheCopyOfABackup) {
   loop_.advance(seconds(1));
   EXPECT_TRUE(loop_.settle_until([&] { return condemned_->empty(); }));
   EXPECT_FALSE(has_files(kWorkerA));
+  EXPECT_FALSE(over_.empty());
+}
+
+TEST_F(CondemnedAgentsTest, WhatWantsAnAgentDoesNotWaitForALongCopy) {
+  make(kWorkerA);
+  condemned_->condemn(kWorkerA);
+  storage::CopyMark& mark = data_.copy_mark();
+  mark.hold();
+  mark.set();
+  mark.wait_for({kWorkerA});
+  condemned_->finish(kWorkerA);
+  loop_.advance(CondemnedAgents::kLongestCopy - seconds(1));
+  EXPECT_TRUE(over_.empty());
+  loop_.advance(seconds(2));
+  EXPECT_FALSE(over_.empty()) << "it is told to try again";
+  EXPECT_FALSE(condemned_->is_under_way(kWorkerA));
+  EXPECT_TRUE(has_files(kWorkerA));
+  mark.end();
+  loop_.advance(seconds(2));
+  EXPECT_TRUE(loop_.settle_until([&] { return condemned_->empty(); }));
 }
 
 TEST_F(CondemnedAgentsTest, NoAttemptBeginsAfterTheStop) {
