@@ -59,13 +59,13 @@ constexpr std::array kJobTables = {
   "(SELECT " value " FROM cf_agents_jobs t WHERE t.id = f.id AND t.kind = 7)"
 
 constexpr std::array kJobViews = {
-    "CREATE VIEW IF NOT EXISTS cf_agents_runs AS SELECT id, name, " HEARTH_DOCUMENT(3)
+    "VIEW IF NOT EXISTS cf_agents_runs AS SELECT id, name, " HEARTH_DOCUMENT(3)
     " AS snapshot, created_at, attempts, next_at, "
     "dead, coalesce(" HEARTH_DOCUMENT(6) ", " HEARTH_DOCUMENT(5)
     ") AS last_error, claims AS recoveries "
     "FROM cf_agents_jobs WHERE kind = 2 AND (ended_at IS NULL OR dead)",
 
-    "CREATE VIEW IF NOT EXISTS cf_agents_fibers AS SELECT seq, id AS fiber_id, "
+    "VIEW IF NOT EXISTS cf_agents_fibers AS SELECT seq, id AS fiber_id, "
     "key AS idempotency_key, name, status, dead, created_at, started_at, ended_at AS completed_at, "
     "attempts, failures, max_attempts AS max_retries, retry_base, retry_cap, "
     "iif(ended_at IS NULL, next_at, 0) AS next_at, "
@@ -77,7 +77,7 @@ constexpr std::array kJobViews = {
     " AS error, coalesce(" HEARTH_TELLING("t.interruptions") ", 0) AS tell_interruptions "
     "FROM cf_agents_jobs f WHERE kind = 2",
 
-    "CREATE VIEW IF NOT EXISTS cf_agents_schedules AS SELECT seq, id, parent, name AS callback, type, "
+    "VIEW IF NOT EXISTS cf_agents_schedules AS SELECT seq, id, parent, name AS callback, type, "
     "nullif(next_at, 0) AS time, iif(type = 'delay', length_ms, NULL) AS delay_ms, "
     "iif(type = 'interval', length_ms, NULL) AS interval_ms, cron, time_zone, fixed_rate, "
     "key AS likeness, max_attempts AS retry_max_attempts, retry_base AS retry_base_ms, "
@@ -86,7 +86,7 @@ constexpr std::array kJobViews = {
     "created_at, claims AS runs, failures, last_run, " HEARTH_DOCUMENT(6) " AS last_error, "
     HEARTH_DOCUMENT(1) " AS payload FROM cf_agents_jobs WHERE kind = 3",
 
-    "CREATE VIEW IF NOT EXISTS cf_agents_queues AS SELECT seq, id, name AS callback, created_at, dead, "
+    "VIEW IF NOT EXISTS cf_agents_queues AS SELECT seq, id, name AS callback, created_at, dead, "
     "claims AS deliveries, failures, interruptions, next_at, max_attempts, retry_base, retry_cap, "
     HEARTH_DOCUMENT(6) " AS last_error, " HEARTH_DOCUMENT(1) " AS payload "
     "FROM cf_agents_jobs WHERE kind = 4",
@@ -100,7 +100,11 @@ void run(sqlite3& connection, std::string_view sql) {
 
 void create_job_tables(sqlite3& connection) {
   for (const char* sql : kJobTables) run(connection, sql);
-  for (const char* sql : kJobViews) run(connection, sql);
+}
+
+void create_job_views(sqlite3& connection, ViewsIn where) {
+  const std::string create = where == ViewsIn::kFile ? "CREATE " : "CREATE TEMP ";
+  for (const char* sql : kJobViews) run(connection, create + sql);
 }
 
 }  // namespace hearth::storage

@@ -48,12 +48,18 @@ namespace hearth::storage {
 // A trigger removes a job's documents with the job.
 //
 // cf_agents_runs, cf_agents_fibers, cf_agents_schedules and cf_agents_queues are views, which
-// agents' authors read with SQL. The first statement that names one makes them (PluginSql).
+// agents' authors read with SQL. The first statement that names one makes them (PluginSql): each
+// connection to a file with views holds 25 KiB for them.
 inline constexpr std::string_view kWorkViews[] = {"cf_agents_runs", "cf_agents_fibers",
                                                   "cf_agents_schedules", "cf_agents_queues"};
 
-// Makes the tables, indexes and views that do not exist, in the caller's transaction.
+// Makes the tables and indexes that do not exist, in the caller's transaction.
 // Failure: StorageError.
 void create_job_tables(sqlite3& connection);
+
+// Makes the views that do not exist: in the file, where they need the tables and the caller's
+// transaction, or for this connection alone. Failure: StorageError.
+enum class ViewsIn { kFile, kConnection };
+void create_job_views(sqlite3& connection, ViewsIn where);
 
 }  // namespace hearth::storage

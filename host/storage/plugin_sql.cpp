@@ -209,10 +209,14 @@ Result<StatementHandle> PluginSql::prepare(std::string_view sql, bool may_create
   if (std::optional<Compiled> cached = take_cached(sql))
     return StatementHandle{open_.emplace(std::move(*cached)).first};
   Result<Compiled> compiled = compile(sql);
-  if (!compiled && may_create && is_about_absent_work_view(compiled.error())) {
-    database_.begin_write();
-    create_job_tables(*connection_);
-    compiled = compile(sql);
+  if (!compiled && is_about_absent_work_view(compiled.error())) {
+    if (may_create) {
+      database_.begin_write();
+      create_job_tables(*connection_);
+    }
+    create_job_views(*connection_, may_create ? ViewsIn::kFile : ViewsIn::kConnection);
+    Result<Compiled> again = compile(sql);
+    if (again || may_create) compiled = std::move(again);
     // A rollback may undo the tables.
     if (compiled) compiled->worth_keeping = false;
   }

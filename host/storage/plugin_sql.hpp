@@ -96,7 +96,8 @@ class PluginSql {
   PluginSql& operator=(const PluginSql&) = delete;
 
   // Compiles exactly one statement. Blanks, semicolons and comments may follow it.
-  // `may_create`: a view of durable work that does not exist yet is made.
+  // `may_create`: a view of durable work that does not exist yet is made in the file. Without it
+  // such a view is there if the file has durable work.
   Result<StatementHandle> prepare(std::string_view sql, bool may_create = true);
   // From now on a call takes at most this, if it is less than limits.sql_time.
   void limit_time(std::optional<std::chrono::milliseconds> most) { time_ = most; }

@@ -4,6 +4,7 @@
 #include "durable/dead_fiber.hpp"
 #include "durable/fibers.hpp"
 #include "json/json.hpp"
+#include "storage/agent_schema.hpp"
 #include "storage/statement.hpp"
 #include "support/manual_clock.hpp"
 #include "support/seeded_random.hpp"
@@ -50,6 +51,7 @@ class FibersFixture : public ::testing::Test {
     database_->commit();
   }
   std::int64_t count(const char* select) {
+    storage::create_job_views(database_->connection(), storage::ViewsIn::kConnection);
     storage::Statement statement(database_->connection(), select);
     storage::Rows rows = statement.query();
     return rows.next() ? rows.integer(0) : -1;

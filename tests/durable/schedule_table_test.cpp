@@ -1,6 +1,7 @@
 #include "durable/schedule_table.hpp"
 
 #include "json/json.hpp"
+#include "storage/agent_schema.hpp"
 #include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
@@ -104,6 +105,7 @@ TEST_F(ScheduleTableTest, TheViewShowsARow) {
   row.misfire = Misfire::kAll;
   row.scheduled_for = 41;
   table_->update(row);
+  storage::create_job_views(database_->connection(), storage::ViewsIn::kConnection);
   storage::Statement select(
       database_->connection(),
       "SELECT json_array(time, delay_ms, interval_ms, cron, time_zone, fixed_rate, misfire, "

@@ -5,6 +5,7 @@
 #include "base/sha256.hpp"
 #include "json/json.hpp"
 #include "process/process_fixture.hpp"
+#include "storage/agent_schema.hpp"
 #include "support/built.hpp"
 
 #include <sqlite3.h>
@@ -33,6 +34,7 @@ inline std::vector<std::string> rows_of(const std::filesystem::path& file,
     std::filesystem::copy_file(log, copy.string() + "-wal");
   sqlite3* database = nullptr;
   sqlite3_open(copy.c_str(), &database);
+  storage::create_job_views(*database, storage::ViewsIn::kConnection);
   std::vector<std::string> found;
   const auto keep = [](void* into, int count, char** columns, char**) {
     std::string row;

@@ -5,6 +5,7 @@
 #include "json/json.hpp"
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
+#include "storage/agent_schema.hpp"
 #include "support/built.hpp"
 #include "support/environment.hpp"
 
@@ -118,6 +119,7 @@ class FiberKillTest : public ProcessTest {
     // Immutable: this look leaves no trace beside the file.
     sqlite3_open_v2(("file:" + file.string() + "?immutable=1").c_str(), &database,
                     SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
+    storage::create_job_views(*database, storage::ViewsIn::kConnection);
     std::vector<std::string> found;
     const auto keep = [](void* into, int, char** columns, char**) {
       static_cast<std::vector<std::string>*>(into)->emplace_back(columns[0] ? columns[0] : "NULL");

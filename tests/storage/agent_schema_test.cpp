@@ -16,6 +16,7 @@ class AgentSchemaTest : public ::testing::Test {
   AgentSchemaTest() {
     database_.begin_write();
     create_job_tables(database_.connection());
+    create_job_views(database_.connection(), ViewsIn::kFile);
   }
   std::string text(const std::string& sql) {
     Statement select(database_.connection(), sql);
@@ -69,7 +70,15 @@ TEST_F(AgentSchemaTest, AJobTakesItsDocumentsAlong) {
 
 TEST_F(AgentSchemaTest, WhatExistsIsLeftAsItIs) {
   create_job_tables(database_.connection());
+  create_job_views(database_.connection(), ViewsIn::kFile);
   EXPECT_EQ(text("SELECT count(*) FROM sqlite_schema WHERE type = 'view'"), "4");
+}
+
+TEST_F(AgentSchemaTest, ViewsOfAConnectionAreNotInTheFile) {
+  Statement(database_.connection(), "DROP VIEW cf_agents_runs").execute();
+  create_job_views(database_.connection(), ViewsIn::kConnection);
+  EXPECT_EQ(text("SELECT count(*) FROM cf_agents_runs"), "0");
+  EXPECT_EQ(text("SELECT count(*) FROM sqlite_schema WHERE type = 'view'"), "3");
 }
 
 }  // namespace

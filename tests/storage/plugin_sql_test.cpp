@@ -1,6 +1,7 @@
 #include "storage/plugin_sql.hpp"
 
 #include "plugin_sql_fixture.hpp"
+#include "storage/agent_schema.hpp"
 #include "storage/statement.hpp"
 
 #include <gtest/gtest.h>
@@ -60,6 +61,17 @@ TEST_F(PluginSqlTest, DurableWorkIsReadAlsoAfterItsTablesWereUndone) {
   EXPECT_EQ(ask("SELECT count(*) FROM cf_agents_queues"), 0);
   EXPECT_TRUE(sql_->rollback_to(*savepoint));
   EXPECT_EQ(ask("SELECT count(*) FROM cf_agents_queues"), 0);
+}
+
+TEST_F(PluginSqlTest, AReaderThatMayCreateNothingSeesDurableWorkWithoutAViewInTheFile) {
+  const auto unknown = sql_->prepare("SELECT * FROM cf_agents_fibers", false);
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().message, "no such table: cf_agents_fibers");
+  database_.begin_write();
+  create_job_tables(database_.connection());
+  const auto known = sql_->prepare("SELECT * FROM cf_agents_fibers", false);
+  EXPECT_TRUE(known && sql_->finalize(*known));
+  EXPECT_EQ(ask("SELECT count(*) FROM sqlite_schema WHERE type = 'view'"), 0);
 }
 
 TEST_F(PluginSqlTest, EmptyTextsAndBlobsAreNoNulls) {
