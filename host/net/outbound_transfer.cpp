@@ -23,6 +23,9 @@ namespace {
 
 // libcurl's buffer for a request that does not fit into one packet: the smallest size it accepts.
 constexpr long kUploadBuffer = 16 * 1024;
+// libcurl's buffer of a request that asks for server-sent events, which are small: it lives as long
+// as they come. libcurl's own has 16 KiB.
+constexpr long kEventsBuffer = 4 * 1024;
 // Bytes to unpack at once: as many as libcurl passes of a body that is not compressed.
 constexpr std::size_t kUnpackedAtOnce = CURL_MAX_WRITE_SIZE;
 // Longer than any transfer needs between its start and its connection.
@@ -114,6 +117,13 @@ bool OutboundTransfer::has_header(std::string_view name) const {
          std::ranges::any_of(plan_.request.secret_headers, is_it);
 }
 
+bool OutboundTransfer::expects_events() const {
+  return std::ranges::any_of(plan_.request.headers, [](const HttpHeader& header) {
+    return equal_ignoring_case(header.name, "accept") &&
+           equal_ignoring_case(trimmed(header.value, kLineBlanks), "text/event-stream");
+  });
+}
+
 bool OutboundTransfer::may_be_sent_again() const {
   const std::string_view method = plan_.request.method;
   return method == "GET" || method == "HEAD" || method == "OPTIONS";
@@ -163,6 +173,7 @@ void OutboundTransfer::set_request() {
 void OutboundTransfer::set_connection() {
   const OutboundRequest& request = plan_.request;
   curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
+  if (expects_events()) curl_easy_setopt(easy_, CURLOPT_BUFFERSIZE, kEventsBuffer);
   curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT_MS,
                    static_cast<long>(request.connect_timeout.count()));
   // Set even if empty: otherwise libcurl would read the environment.

@@ -99,6 +99,7 @@ class OutboundTransfer final : public CurlLoop::Transfer {
   void set_callbacks();
   void add_header(const std::string& line);
   [[nodiscard]] bool has_header(std::string_view name) const;
+  [[nodiscard]] bool expects_events() const;
   [[nodiscard]] bool may_be_sent_again() const;
   [[nodiscard]] bool may_connect(const IpAddress& address, std::uint16_t port);
   bool take_line(std::string_view line);

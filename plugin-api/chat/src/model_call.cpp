@@ -158,6 +158,7 @@ class Asking {
     }
     begin_watch();
     FetchRequest request = fetch_request(call_, call_.request);
+    request.headers.emplace_back("Accept", "text/event-stream");
     describe_request(attempt, provider_, call_);
     request.op = attempt.id;
     request.stop = watch_->stop.get_token();
