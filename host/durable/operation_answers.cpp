@@ -2,6 +2,7 @@
 
 #include "json/json.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace hearth::durable {
@@ -93,23 +94,18 @@ void OperationAnswers::append(std::int64_t operation, std::string_view piece) {
       size = static_cast<std::size_t>(rows.integer(1));
     }
   }
-  while (!piece.empty()) {
-    if (size >= kPieceBytes) {
-      ++last;
-      size = 0;
-    }
-    const std::string_view first = piece.substr(0, kPieceBytes - size);
-    piece.remove_prefix(first.size());
-    if (size == 0) {
-      put(operation, last, first);
-    } else {
-      database_
-          .kept(
-              "UPDATE cf_agents_operation_documents SET body = CAST(body || ?3 AS BLOB) WHERE "
-              "operation = ?1 AND part = ?2")
-          .execute(std::array{Param(operation), Param(last), Param(bytes_of(first))});
-    }
-    size += first.size();
+  if (size > 0 && size + piece.size() <= kJoinedBytes) {
+    database_
+        .kept(
+            "UPDATE cf_agents_operation_documents SET body = CAST(body || ?3 AS BLOB) WHERE "
+            "operation = ?1 AND part = ?2")
+        .execute(std::array{Param(operation), Param(last), Param(bytes_of(piece))});
+    return;
+  }
+  if (size > 0) ++last;
+  for (; !piece.empty(); ++last) {
+    put(operation, last, piece.substr(0, kPieceBytes));
+    piece.remove_prefix(std::min(piece.size(), kPieceBytes));
   }
 }
 

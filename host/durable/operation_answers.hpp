@@ -30,13 +30,16 @@ struct DispatchedRequest {
 // One request of each operation. `operation` is its row in cf_agents_operations.
 //
 // On disk    Documents of the operation: part 3 the request, 4 the head of its answer, from 16 on
-//            the body, in pieces of kPieceBytes. They are removed with the operation's row.
+//            the body, in pieces of at most kPieceBytes. They are removed with the operation's
+//            row.
 // Durable, Threads, Failure   As Operations, which has made the tables and begun the write.
 class OperationAnswers {
  public:
-  // Small pieces (a token at a time) are joined to rows of this size. Each append rewrites its row,
-  // so larger rows would cost more.
   static constexpr std::size_t kPieceBytes = std::size_t{8} << 10;
+  // Small pieces (a token at a time) are joined to rows of this size: each append rewrites its row,
+  // and SQLite keeps rows of up to 1,002 bytes of this table in one page. A longer one is in pages
+  // of its own, which each append would free and take again: four pages a token instead of one.
+  static constexpr std::size_t kJoinedBytes = 960;
   // A larger head is stored without its headers.
   static constexpr std::size_t kMaxHeadBytes = std::size_t{64} << 10;
 

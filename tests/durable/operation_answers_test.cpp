@@ -3,6 +3,8 @@
 #include "durable/fibers_fixture.hpp"
 #include "durable/operations.hpp"
 
+#include <sqlite3.h>
+
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -81,11 +83,31 @@ TEST_F(OperationAnswersTest, PiecesArePutTogetherWhateverBytesTheyHave) {
   }
   EXPECT_EQ(answers_->body(kRow), all);
   EXPECT_EQ(answers_->find(kRow)->bytes, all.size());
-  EXPECT_EQ(pieces(), 2) << "of 8 KiB";
+  EXPECT_EQ(pieces(), 13) << "of 960 bytes";
   const std::string large(3 * OperationAnswers::kPieceBytes, 'x');
   answers_->append(kRow, large);
   EXPECT_EQ(answers_->body(kRow), all + large);
-  EXPECT_EQ(pieces(), 5);
+  EXPECT_EQ(pieces(), 16) << "of 8 KiB";
+}
+
+TEST_F(OperationAnswersTest, ATokenAtATimeWritesOnePageEach) {
+  answers_->write(kRow, {});
+  constexpr int kTokens = 2'000;
+  const std::string token(100, 't');
+  const auto written = [this] {
+    int pages = 0;
+    int most = 0;
+    sqlite3_db_status(&database_->connection(), SQLITE_DBSTATUS_CACHE_WRITE, &pages, &most, 0);
+    return pages;
+  };
+  const int before = written();
+  for (int i = 0; i < kTokens; ++i) {
+    database_->begin_write();
+    answers_->append(kRow, token);
+    database_->commit();
+  }
+  EXPECT_LT(written() - before, kTokens * 5 / 4);
+  EXPECT_EQ(answers_->body(kRow).size(), kTokens * token.size());
 }
 
 TEST_F(OperationAnswersTest, ABodyIsCutAndGoesOn) {
