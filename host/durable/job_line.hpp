@@ -222,8 +222,9 @@ class JobLine {
   // If storage fails, the moment is 0: a row may be due, and claim() meets the failure.
   [[nodiscard]] std::optional<std::int64_t> moment() const noexcept {
     const std::optional<std::int64_t> at = moment_ ? *moment_ : guess_moment();
+    if (!at) return at;  // the end of each turn comes by here: no look at the clock
     const std::int64_t by = jump();
-    if (by == 0 || !at) return at;
+    if (by == 0) return at;
     return rule_ == ClockRule::kSetBack ? *at + by : now_ms();
   }
   // By how much the wall clock was set since the last follow_clock(), if the ClockRule names such a
