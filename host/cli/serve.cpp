@@ -1,3 +1,4 @@
+#include "base/allocator.hpp"
 #include "base/mutex.hpp"
 #include "base/stop_point.hpp"
 #include "cli/commands.hpp"
@@ -159,6 +160,7 @@ int next_signal(server::StopSignals& signals, server::Server& server) {
 
 int serve(config::Config config, Logger& logger, server::SupervisedServer& supervised) {
   server::StopSignals signals;  // before the first thread
+  give_back_memory_in_background();
   server::claim_descriptors(config, logger);
   const std::chrono::milliseconds grace = config.server.limits.shutdown_grace;
   auto started = server::Server::start(std::move(config), logger);

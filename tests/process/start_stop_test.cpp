@@ -1,5 +1,6 @@
 #include "process/process_fixture.hpp"
 #include "support/built.hpp"
+#include "support/environment.hpp"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -8,6 +9,7 @@
 #include <array>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -50,6 +52,19 @@ TEST_F(StartStopTest, SaysOnOneLineOfStdoutThatItServesAndNothingElse) {
   EXPECT_EQ(server->stop(), kClean);
   EXPECT_EQ(server->out(),
             "hearth ready: listening on 127.0.0.1:" + std::to_string(server->port()) + "\n");
+}
+
+TEST_F(StartStopTest, AThreadGivesBackMemoryThatIsFreeUnlessASanitizerAllocates) {
+  const auto server = serve_ready();
+  int found = 0;
+  for (const auto& task :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(server->pid()) + "/task")) {
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    if (name == "jemalloc_bg_thd") ++found;
+  }
+  EXPECT_EQ(found > 0, !kSanitized);
+  EXPECT_EQ(server->stop(), kClean);
 }
 
 TEST_F(StartStopTest, WhereItsAddressIsInUseItSaysThatOnceAndBlamesNoLibrary) {

@@ -6,8 +6,6 @@
 #include <array>
 #include <string>
 
-#include <malloc.h>
-
 namespace hearth::plugins {
 namespace {
 
@@ -161,11 +159,6 @@ CaseOutcome not_created(hearth_status status) {
 
 CaseOutcome out_of_time() {
   return CaseOutcome::error("it takes too long to be tried: give more with --time-limit");
-}
-
-std::size_t allocated() {
-  const auto all = ::mallinfo2();
-  return all.uordblks + all.hblkhd;
 }
 
 }  // namespace hearth::plugins

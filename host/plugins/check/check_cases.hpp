@@ -76,7 +76,5 @@ CaseOutcome check_lent_memory(CheckRun& run);
 [[nodiscard]] CaseOutcome not_created(hearth_status status);
 // No verdict: the time of the case is over.
 [[nodiscard]] CaseOutcome out_of_time();
-// Bytes allocated by malloc and not freed; 0 if another allocator replaces malloc.
-[[nodiscard]] std::size_t allocated();
 
 }  // namespace hearth::plugins

@@ -1,5 +1,6 @@
 // T1: loading, init() and the end of a library.
 
+#include "base/allocator.hpp"
 #include "extensions/registry.hpp"
 #include "plugins/admission/process_state.hpp"
 #include "plugins/check/check_cases.hpp"
@@ -193,8 +194,8 @@ CaseOutcome check_two_copies(CheckRun& run) {
 }
 
 CaseOutcome check_many_cycles(CheckRun& run) {
-  if (allocated() == 0)  // the mappings of a sanitizer's allocator cannot be predicted
-    return CaseOutcome::skipped("this program does not use the system's malloc");
+  if (allocated_bytes() == 0)  // the mappings of a sanitizer's allocator cannot be predicted
+    return CaseOutcome::skipped("this program's allocator does not say what is allocated");
   constexpr int kCycles = 200;
   constexpr int kSettled =
       10;  // then caches of the dynamic loader and of malloc do not grow any more
@@ -204,7 +205,7 @@ CaseOutcome check_many_cycles(CheckRun& run) {
   for (; cycle < kCycles && !run.is_late(); ++cycle) {
     if (cycle == kSettled) {
       mappings = count_mappings();
-      bytes = allocated();
+      bytes = allocated_bytes();
     }
     CheckSubject subject(run);
     if (!subject.start()) return not_started();
@@ -222,7 +223,7 @@ CaseOutcome check_many_cycles(CheckRun& run) {
                                " more mappings");
   }
   constexpr std::size_t kSlackBytes = std::size_t{64} << 10;
-  const std::size_t now = allocated();
+  const std::size_t now = allocated_bytes();
   if (now > bytes + kSlackBytes) {
     return CaseOutcome::failed(times + std::to_string((now - bytes) >> 10) +
                                " KiB more are allocated");
