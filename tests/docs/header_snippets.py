@@ -52,6 +52,10 @@ class Loader : public hearth::Agent {
     auto response = co_await fetch("https://a.example/large");
 @  }
 };""",
+    ("words.hpp", "kSizes"): """
+enum class Size { kSmall, kLarge };
+@
+Size size_of(std::string_view word) { return hearth::find_word<Size>(kSizes, word); }""",
     ("keep_alive.hpp", "keep_alive()"): in_method("Waiter", "void wait()"),
     ("fetch.hpp", "hearth::FetchResponse page"): in_method(
         "Reader", "hearth::Task<void> read()", "void remember(std::string text);"),
