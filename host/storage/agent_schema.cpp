@@ -107,4 +107,9 @@ void create_job_views(sqlite3& connection, ViewsIn where) {
   for (const char* sql : kJobViews) run(connection, create + sql);
 }
 
+void drop_connection_views(sqlite3& connection) {
+  for (const std::string_view name : kWorkViews)
+    run(connection, "DROP VIEW IF EXISTS temp." + std::string(name));
+}
+
 }  // namespace hearth::storage

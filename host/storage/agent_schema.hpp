@@ -61,5 +61,7 @@ void create_job_tables(sqlite3& connection);
 // transaction, or for this connection alone. Failure: StorageError.
 enum class ViewsIn { kFile, kConnection };
 void create_job_views(sqlite3& connection, ViewsIn where);
+// Drops those of this connection. Failure: StorageError.
+void drop_connection_views(sqlite3& connection);
 
 }  // namespace hearth::storage

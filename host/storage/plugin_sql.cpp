@@ -210,18 +210,30 @@ Result<StatementHandle> PluginSql::prepare(std::string_view sql, bool may_create
     return StatementHandle{open_.emplace(std::move(*cached)).first};
   Result<Compiled> compiled = compile(sql);
   if (!compiled && is_about_absent_work_view(compiled.error())) {
-    if (may_create) {
-      database_.begin_write();
-      create_job_tables(*connection_);
-    }
-    create_job_views(*connection_, may_create ? ViewsIn::kFile : ViewsIn::kConnection);
-    Result<Compiled> again = compile(sql);
-    if (again || may_create) compiled = std::move(again);
-    // A rollback may undo the tables.
-    if (compiled) compiled->worth_keeping = false;
+    if (!may_create) return prepare_with_views(sql, compiled.error());
+    database_.begin_write();
+    create_job_tables(*connection_);
+    create_job_views(*connection_, ViewsIn::kFile);
+    compiled = compile(sql);
   }
   if (!compiled) return compiled.error();
   return StatementHandle{open_.emplace(std::move(*compiled)).first};
+}
+
+// The views are this connection's until the statement is finalized: the agent's own code would meet
+// them, in ALTER TABLE for example.
+Result<StatementHandle> PluginSql::prepare_with_views(std::string_view sql, const Error& why) {
+  Statement find(*connection_,
+                 "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'cf_agents_jobs'");
+  if (views_of_ || !find.query().next()) return why;
+  create_job_views(*connection_, ViewsIn::kConnection);
+  Result<Compiled> compiled = compile(sql);
+  if (!compiled) {
+    drop_connection_views(*connection_);
+    return compiled.error();
+  }
+  views_of_ = StatementHandle{open_.emplace(std::move(*compiled)).first};
+  return *views_of_;
 }
 
 Result<bool> PluginSql::writes(StatementHandle handle) {
@@ -252,7 +264,9 @@ Result<PluginSql::Compiled> PluginSql::compile(std::string_view sql) {
     compiled.grows = seen.growth;
     compiled.searches = seen.match;
   }
-  compiled.worth_keeping = !seen.schema_change && sql.size() <= kMaxCachedSqlBytes;
+  // A rollback, or the end of another statement, may undo views of the host.
+  compiled.worth_keeping =
+      !seen.schema_change && sql.size() <= kMaxCachedSqlBytes && !mentions_host_tables(sql);
   return compiled;
 }
 
@@ -371,6 +385,10 @@ Result<void> PluginSql::finalize(StatementHandle handle) {
   (*found)->cursor = Cursor::kIdle;
   keep_for_later(std::move(**found));
   open_.erase(static_cast<std::uint64_t>(handle));
+  if (views_of_ == handle) {
+    views_of_.reset();
+    drop_connection_views(*connection_);
+  }
   return {};
 }
 

@@ -97,7 +97,7 @@ class PluginSql {
 
   // Compiles exactly one statement. Blanks, semicolons and comments may follow it.
   // `may_create`: a view of durable work that does not exist yet is made in the file. Without it
-  // such a view is there if the file has durable work.
+  // one statement at a time may name such views, without `main.`, if the file has durable work.
   Result<StatementHandle> prepare(std::string_view sql, bool may_create = true);
   // From now on a call takes at most this, if it is less than limits.sql_time.
   void limit_time(std::optional<std::chrono::milliseconds> most) { time_ = most; }
@@ -194,6 +194,7 @@ class PluginSql {
 
   void attach();
   Result<Compiled> compile(std::string_view sql);
+  Result<StatementHandle> prepare_with_views(std::string_view sql, const Error& why);
   std::optional<Error> refuse_unreported(sqlite3_stmt& stmt, std::string_view sql) const;
   std::optional<Compiled> take_cached(std::string_view sql);
   void keep_for_later(Compiled compiled);
@@ -216,7 +217,8 @@ class PluginSql {
   sqlite3* connection_ = nullptr;           // null until attach()
   std::unique_ptr<Authorizer> authorizer_;  // null until attach()
   SlotMap<Compiled> open_;
-  std::vector<Compiled> cache_;  // least recently used first
+  std::optional<StatementHandle> views_of_;  // for which views of this connection were made
+  std::vector<Compiled> cache_;              // least recently used first
   std::vector<Savepoint> savepoints_;
   std::uint64_t last_savepoint_ = 0;
   [[nodiscard]] std::chrono::milliseconds time_of_call() const {
