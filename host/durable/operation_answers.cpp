@@ -104,8 +104,10 @@ void OperationAnswers::append(std::int64_t operation, std::string_view piece) {
   }
   if (size > 0) ++last;
   for (; !piece.empty(); ++last) {
-    put(operation, last, piece.substr(0, kPieceBytes));
-    piece.remove_prefix(std::min(piece.size(), kPieceBytes));
+    const std::string_view row =
+        piece.substr(0, piece.size() < kPieceBytes ? kJoinedBytes : kPieceBytes);
+    put(operation, last, row);
+    piece.remove_prefix(row.size());
   }
 }
 

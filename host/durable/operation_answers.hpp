@@ -39,6 +39,7 @@ class OperationAnswers {
   // Small pieces (a token at a time) are joined to rows of this size: each append rewrites its row,
   // and SQLite keeps rows of up to 1,002 bytes of this table in one page. A longer one is in pages
   // of its own, which each append would free and take again: four pages a token instead of one.
+  // The rest of a large piece is cut like this too, so that no row wastes the most of a page.
   static constexpr std::size_t kJoinedBytes = 960;
   // A larger head is stored without its headers.
   static constexpr std::size_t kMaxHeadBytes = std::size_t{64} << 10;

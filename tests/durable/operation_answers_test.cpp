@@ -110,6 +110,23 @@ TEST_F(OperationAnswersTest, ATokenAtATimeWritesOnePageEach) {
   EXPECT_EQ(answers_->body(kRow).size(), kTokens * token.size());
 }
 
+TEST_F(OperationAnswersTest, PiecesOfNoSizeWasteTheMostOfTheirPages) {
+  for (const std::size_t size : {40U, 500U, 700U, 961U, 1'100U, 3'000U, 8'000U, 9'000U, 20'000U}) {
+    SCOPED_TRACE(size);
+    answers_->drop(kRow);
+    answers_->write(kRow, {});
+    constexpr std::size_t kBytes = std::size_t{256} << 10;
+    const auto pages = [this] {
+      return count(
+          "SELECT page_count - freelist_count FROM pragma_page_count, pragma_freelist_count");
+    };
+    const auto before = pages();
+    for (std::size_t bytes = 0; bytes < kBytes; bytes += size)
+      answers_->append(kRow, std::string(size, 'x'));
+    EXPECT_LT(static_cast<std::size_t>(pages() - before) * 4096, kBytes * 2);
+  }
+}
+
 TEST_F(OperationAnswersTest, ABodyIsCutAndGoesOn) {
   answers_->write(kRow, {});
   const std::string large(2 * OperationAnswers::kPieceBytes + 5, 'x');
