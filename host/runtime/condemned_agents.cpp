@@ -137,9 +137,11 @@ void CondemnedAgents::finish(const storage::AgentKey& key, const std::function<v
 }
 
 void CondemnedAgents::finish_later(std::chrono::seconds delay) {
-  if (stopped_ || std::exchange(waits_, true)) return;
-  timer_ = LoopTimer(parts_.loop, parts_.loop.clock().steady_now() + delay, [this] {
-    waits_ = false;
+  const SteadyTime at = parts_.loop.clock().steady_now() + delay;
+  if (stopped_ || (looks_at_ && *looks_at_ <= at)) return;
+  looks_at_ = at;
+  timer_ = LoopTimer(parts_.loop, at, [this] {
+    looks_at_.reset();
     // Those in memory are finished when they have left.
     for (const storage::AgentKey& key : std::vector(keys_.begin(), keys_.end())) {
       if (!parts_.is_in_memory(key)) finish(key);

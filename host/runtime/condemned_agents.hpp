@@ -17,6 +17,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -104,7 +105,7 @@ class CondemnedAgents {
   std::set<storage::AgentKey> keys_;
   std::set<storage::AgentKey> under_way_;
   std::map<storage::AgentKey, SteadyTime> copied_until_;
-  bool waits_ = false;  // timer_ runs
+  std::optional<SteadyTime> looks_at_;  // when timer_ fires
   bool stopped_ = false;
   LoopTimer timer_;
 };

@@ -277,6 +277,7 @@ TEST_F(CondemnedAgentsTest, WhatWantsAnAgentDoesNotWaitForALongCopy) {
   mark.hold();
   mark.set();
   mark.wait_for({kWorkerA});
+  condemned_->finish_later();  // for another one, in a minute
   condemned_->finish(kWorkerA);
   loop_.advance(CondemnedAgents::kLongestCopy - seconds(1));
   EXPECT_TRUE(over_.empty());
