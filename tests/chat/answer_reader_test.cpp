@@ -53,6 +53,7 @@ TEST(AnswerReaderTest, EachReadIsHandedOnOnceWithItsEvents) {
   EXPECT_TRUE(reading.reader.feed(kAnswer.substr(5, 20)));
   EXPECT_TRUE(reading.reader.feed(kAnswer.substr(25)));
   EXPECT_EQ(reading.text(), "onetwo");
+  EXPECT_EQ(reading.events, std::vector<std::uint64_t>({2, 3}));
   EXPECT_TRUE(reading.reader.is_over());
   EXPECT_EQ(reading.reader.outcome().failure, "");
   EXPECT_TRUE(reading.reader.outcome().has_content);
@@ -65,7 +66,6 @@ TEST(AnswerReaderTest, WhatTheLogHasIsNotMadeAgainAndIdsAreTheSame) {
     SCOPED_TRACE(used);
     Reading again(used);
     EXPECT_TRUE(again.reader.feed(kAnswer)) << "also if the log has them";
-    EXPECT_LE(again.chunks.size(), first.chunks.size());
     const std::string text = used == 0 ? "onetwo" : used == 1 ? "two" : "";
     EXPECT_EQ(again.text(), text);
     for (const Json& chunk : again.chunks)

@@ -205,6 +205,46 @@ class Counter : public Support {
   }
 };
 
+// One with a fault: it throws.
+class Throws : public Numbers {
+ public:
+  void read(const ServerSentEvent& event, ModelAnswer& answer) const override {
+    if (event.data == "odd") throw std::runtime_error("no luck");
+    Numbers::read(event, answer);
+  }
+};
+class Unlucky : public Support {
+ public:
+  static void methods(Methods<Unlucky>& m) { chat_methods(m); }
+  std::unique_ptr<const Provider> make_provider(const ChatOptions& /*options*/) override {
+    return std::make_unique<Throws>();
+  }
+};
+
+TEST(OwnProviderTest, OneThatThrowsEndsTheTurnAndTheNextOneBegins) {
+  testing::Host host;
+  int requests = 0;
+  host.on_fetch([&](const testing::SentRequest& request) {
+    EXPECT_EQ(request.header("Accept"), "text/event-stream, application/json");
+    testing::FetchReply reply;
+    reply.headers = {{"Content-Type", "text/event-stream"}};
+    for (const char* event : {"one", ++requests == 1 ? "odd" : "two", "end"})
+      reply.pieces.push_back("data: " + std::string(event) + "\n\n");
+    reply.between = milliseconds(10);
+    return reply;
+  });
+  auto agent = host.create<Unlucky>("a", {{"base_url", "http://127.0.0.1:1/v1"}, {"model", "m"}});
+  ChatClient client(agent);
+  for (const char* id : {"r1", "r2"}) {
+    client.say(id, "count");
+    host.advance(seconds(300));
+  }
+  client.read();
+  EXPECT_EQ(client.done("r1").value("error", false), true);
+  EXPECT_EQ(client.done("r2").value("outcome", ""), "completed");
+  EXPECT_EQ(requests, 2);
+}
+
 TEST(OwnProviderTest, C36_AnAnswerThatAKillHasCutIsFetchedOnAsTheProviderSays) {
   testing::Host host;
   std::vector<testing::SentRequest> sent;

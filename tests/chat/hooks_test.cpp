@@ -228,7 +228,7 @@ void do_to(testing::Host& host, testing::AgentHandle& agent, const Act& act) {
   if (what == "kill") agent.kill();
   if (what == "stop") tab.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
   if (what == "clear") tab.send({{"type", "cf_agent_chat_clear"}});
-  if (what == "cancel_fibers") std::ignore = agent.call(what);
+  if (what == "cancel_fibers" || what == "complete_calls") std::ignore = agent.call(what);
   if (what == "mark as stopping") std::ignore = agent.sql("UPDATE chat_turns SET stopping = 1");
   if (what == "mark as aborted")
     std::ignore = agent.sql("UPDATE chat_turns SET state = 'aborted', ended = 1");
@@ -272,6 +272,21 @@ TEST_P(HooksTest, HoweverATurnEndsItsCallIsSettled) {
       EXPECT_EQ(scripted.requests().size(), is_background ? 2U : 1U) << "nothing brings it back";
     }
   }
+}
+
+TEST_P(HooksTest, ATurnEndsWhateverAnOperatorHasMadeOfItsCall) {
+  testing::Host own;
+  ScriptedModel scripted(own, GetParam());
+  auto agent = own.create<Support>("a", with(scripted.options(), {{"hook", "recovery:slow"}}));
+  scripted.then(says({"one ", "two ", "three"}, seconds(10)));
+  ChatClient client(agent);
+  client.say("r1", "count");
+  for (const Act& act :
+       {Act{seconds(15), "kill"}, {seconds(5), "complete_calls"}, {{}, "cancel_fibers"}})
+    do_to(own, agent, act);
+  own.advance(seconds(300));
+  EXPECT_EQ(agent.sql("SELECT state FROM chat_turns"), Json::array({Json::array({"aborted"})}));
+  EXPECT_EQ(agent.call("is_stable", 0), true);
 }
 
 // A refusal that has arrived in part.

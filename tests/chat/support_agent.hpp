@@ -51,6 +51,7 @@ class Support : public ChatAgent {
     m.add("costs", &Support::costs);
     m.add("unsettled", &Support::unsettled);
     m.add("cancel_fibers", &Support::cancel_fibers);
+    m.add("complete_calls", &Support::complete_calls);
     m.add("model_calls", &Support::model_calls);
   }
   ChatOptions chat_options() override {
@@ -173,6 +174,11 @@ class Support : public ChatAgent {
           operation.state != OperationState::kNotExecuted)
         ++count;
     return count;
+  }
+  // As an operator may, with a result that no call has.
+  void complete_calls() {
+    for (const OperationRecord& operation : list_operations())
+      resolve_operation(operation.id, Probed::completed(nullptr), "an operator");
   }
   void cancel_fibers() {
     for (const FiberRecord& fiber : list_fibers()) cancel_fiber(fiber.id);

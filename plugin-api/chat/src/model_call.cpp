@@ -59,6 +59,17 @@ FetchRequest fetch_request(const ModelCall& call, HttpCall http) {
   return request;
 }
 
+// The host has a smaller buffer for events. A provider may answer with one JSON body all the same.
+FetchRequest request_for_events(const ModelCall& call, HttpCall http) {
+  FetchRequest request = fetch_request(call, std::move(http));
+  const bool says_what = std::ranges::any_of(request.headers, [](const auto& header) {
+    return std::ranges::equal(header.first, std::string_view("accept"), {},
+                              [](char c) { return static_cast<char>(c | 0x20); });
+  });
+  if (!says_what) request.headers.emplace_back("Accept", "text/event-stream, application/json");
+  return request;
+}
+
 Failure failure_of(const FetchError& error) {
   const bool may_pass = !error.is_final() || error.code() == HEARTH_E_CANCELLED;
   return {may_pass ? FailureKind::kTransient : FailureKind::kInvalid, error.what()};
@@ -157,8 +168,7 @@ class Asking {
       co_return co_await std::move(stopping);
     }
     begin_watch();
-    FetchRequest request = fetch_request(call_, call_.request);
-    request.headers.emplace_back("Accept", "text/event-stream");
+    FetchRequest request = request_for_events(call_, call_.request);
     describe_request(attempt, provider_, call_);
     request.op = attempt.id;
     request.stop = watch_->stop.get_token();
@@ -203,7 +213,7 @@ class Asking {
     if (!rest)
       throw FetchError(HEARTH_E_BUSY, "the provider cannot go on with the answer",
                        FetchPhase::kBody, true);
-    return {.request = fetch_request(call_, *std::move(rest)),
+    return {.request = request_for_events(call_, *std::move(rest)),
             .from = whole_events(answer.body).bytes};
   }
   void begin_watch() {
@@ -289,6 +299,32 @@ Task<Probed> look(Agent& agent, const Provider& provider, const ModelCall& call,
   co_return Probed::completed(Json(reader.outcome()));
 }
 
+// The next two are of a turn that ends, whatever it has left: they throw nothing.
+
+// What a completed call has used; unknown if an operator has completed it, with any result.
+Usage usage_of(Agent& agent, const OperationRecord& completed) {
+  try {
+    const auto outcome = completed.result.get<CallOutcome>();
+    if (outcome.failure.empty()) return outcome.usage;
+  } catch (const std::exception& error) {
+    agent.log.warn("chat: the result of a call is not one of ours: ", error.what());
+  }
+  return {};
+}
+
+// Nothing: the provider's code cannot read it.
+std::optional<ModelAnswer> readable(Agent& agent, const Provider& provider,
+                                    const PartialAnswer& stored) {
+  try {
+    ModelAnswer answer = decoded(provider, stored);
+    answer.end();
+    return answer;
+  } catch (const std::exception& error) {
+    agent.log.warn("chat: a stored answer cannot be read: ", error.what());
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 Json call_args(const std::string& turn, int number, const std::string& purpose) {
@@ -315,20 +351,16 @@ Task<CallOutcome> call_model(Agent& agent, const Provider& provider, ModelCall c
 
 Task<std::optional<Usage>> drop_call(Agent& agent, const Provider& provider, ModelCall call,
                                      OperationRecord left) {
+  if (left.state == OperationState::kCompleted) co_return usage_of(agent, left);
   CallOutcome outcome;
-  if (left.state == OperationState::kCompleted) {
-    outcome = left.result.get<CallOutcome>();
-    co_return outcome.failure.empty() ? outcome.usage : Usage();
-  }
   const std::optional<PartialAnswer> stored = agent.partial_answer(left.id);
   const bool is_called = left.request && (!stored || stored->status < 400);
   outcome.failure = failure_name(FailureKind::kCut);
   if (stored && is_called) {
     call.is_resumable = left.kind == kResumableKind;
-    ModelAnswer answer = decoded(provider, *stored);
-    answer.end();
-    if (answer.is_whole()) outcome.usage = answer.usage();
-    auto stopping = stop_answer(agent, provider, call, answer);
+    const std::optional<ModelAnswer> answer = readable(agent, provider, *stored);
+    if (answer && answer->is_whole()) outcome.usage = answer->usage();
+    auto stopping = stop_answer(agent, provider, call, answer.value_or(ModelAnswer()));
     co_await std::move(stopping);
   }
   agent.resolve_operation(left.id,
