@@ -189,7 +189,7 @@ void add_admin_commands(CLI::App& app, std::optional<Command>& chosen) {
   Asked stuck = add(Ask::kStuck, "stuck",
                     "The agents whose wait needs a person, or is older than it should be");
   stuck.agent_class(false, "Look at each agent of this class. Without it dead work is not found");
-  stuck.flag("--all", stuck->all, "Look at each agent of each class");
+  stuck.flag("--all", stuck->all, "Look at each agent of each class; takes no CLASS");
   stuck.after();
   stuck.limit();
 

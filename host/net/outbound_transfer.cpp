@@ -119,8 +119,10 @@ bool OutboundTransfer::has_header(std::string_view name) const {
 
 bool OutboundTransfer::expects_events() const {
   return std::ranges::any_of(plan_.request.headers, [](const HttpHeader& header) {
+    constexpr std::string_view kEvents = "text/event-stream";
+    const std::string_view wanted = trimmed(header.value, kLineBlanks);
     return equal_ignoring_case(header.name, "accept") &&
-           equal_ignoring_case(trimmed(header.value, kLineBlanks), "text/event-stream");
+           equal_ignoring_case(wanted.substr(0, kEvents.size()), kEvents);
   });
 }
 

@@ -3,6 +3,8 @@
 #include "assistant/assistant.cpp"  // NOLINT(bugprone-suspicious-include): an agent class needs no header
 
 #include "chat/chat_client.hpp"
+#include "chat/scripted_model.hpp"
+#include "chat/support_agent.hpp"
 
 #include <hearth/testing/host.hpp>
 
@@ -20,6 +22,8 @@ namespace {
 
 using hearth::Json;
 using hearth::chat::ChatClient;
+using hearth::chat::Scripted;
+using hearth::chat::ScriptedModel;
 using hearth::testing::FetchReply;
 using hearth::testing::Host;
 using hearth::testing::SentRequest;
@@ -41,34 +45,6 @@ class Notebook : public hearth::Agent {
     return {{"kept", all.size()}};
   }
   Json notes() { return kv().get<Json>("notes").value_or(Json::array()); }
-};
-
-// An answer of the model, in the form of chat/completions.
-class Answer {
- public:
-  Answer& text(const std::string& piece) { return add({{"content", piece}}, nullptr); }
-  Answer& call(const std::string& id, const std::string& tool, const Json& input) {
-    const Json function{{"name", tool}, {"arguments", hearth::to_text(input)}};
-    const Json call{{"index", 0}, {"id", id}, {"type", "function"}, {"function", function}};
-    reason_ = "tool_calls";
-    return add({{"tool_calls", {call}}}, nullptr);
-  }
-  FetchReply reply() {
-    add(Json::object(), reason_);
-    return {.headers = {{"Content-Type", "text/event-stream"}},
-            .pieces = pieces_,
-            .between = milliseconds(10)};
-  }
-
- private:
-  Answer& add(const Json& delta, const Json& reason) {
-    const Json choice{{"index", 0}, {"delta", delta}, {"finish_reason", reason}};
-    pieces_.push_back("data: " + hearth::to_text({{"choices", {choice}}}) + "\n\n");
-    return *this;
-  }
-
-  std::vector<std::string> pieces_;
-  std::string reason_ = "stop";
 };
 
 Json schema_of(const std::vector<std::string>& properties) {
@@ -95,26 +71,35 @@ Json all_tools() {
           {{"name", "ask"}, {"chat", {{"class", "Assistant"}, {"name", "other"}}}}};
 }
 
-class AssistantTest : public ::testing::Test {
+class AssistantTest : public ::testing::TestWithParam<const char*> {
  protected:
   AssistantTest() {
     host_.create<Notebook>("of-7");
     host_.on_fetch([this](const SentRequest& request) {
-      if (!request.url.starts_with("http://127.0.0.1:11434/")) {
-        to_shop_.push_back(request);
-        return shop_;
-      }
-      asked_.push_back(request);
-      return asked_.size() > answers_.size() ? Answer().text("And?").reply()
-                                             : answers_[asked_.size() - 1].reply();
+      if (request.url.starts_with("http://127.0.0.1:1/")) return model_.reply(request);
+      to_shop_.push_back(request);
+      return shop_;
     });
-    answers_.reserve(4);
   }
-  Answer& then() { return answers_.emplace_back(); }
+  // The options of a class with the model.
+  Json with_model(Json more) const {
+    Json options = model_.options();
+    options.update(more);
+    return options;
+  }
+  // What the model says next, a word every 10 ms.
+  void then(const std::vector<std::string>& words) {
+    Scripted answer{.between = milliseconds(10)};
+    for (const std::string& word : words) answer.says.push_back({.text = word});
+    model_.then(answer);
+  }
+  void then_call(const std::string& id, const std::string& tool, const Json& input) {
+    model_.then({.says = {{.tool = tool, .input = input, .id = id}}});
+  }
   // The model calls a tool, and has an answer for its result.
   void then_call(const std::string& tool, const Json& input) {
-    then().call("c1", tool, input);
-    then().text("Done.");
+    then_call("c1", tool, input);
+    then({"Done."});
   }
   void say(const std::string& text) {
     client_.say("r1", text);
@@ -126,10 +111,27 @@ class AssistantTest : public ::testing::Test {
   }
   // The result of the tool that the model has got.
   Json result() const {
-    if (asked_.size() < 2) return "the model was asked once";
-    const Json last = hearth::parse_json(asked_.back().body).at("messages").back();
-    return last.at("role") == "tool" ? last.at("content") : last;
+    if (asked().size() < 2) return "the model was asked once";
+    const Json body = hearth::parse_json(asked().back().body);
+    if (model_.dialect() == "openai-responses") return body.at("input").back().at("output");
+    const Json content = body.at("messages").back().at("content");
+    return model_.dialect() == "anthropic" ? content.at(0).at("content") : content;
   }
+  // How the model is told of the first tool.
+  Json find_tool() const {
+    Json tool{{"name", "find"}, {"description", "Finds an order."}};
+    const Json schema = schema_of({"number"});
+    if (model_.dialect() == "anthropic") {
+      tool["input_schema"] = schema;
+      return tool;
+    }
+    tool["parameters"] = schema;
+    if (model_.dialect() == "chat-completions") return {{"type", "function"}, {"function", tool}};
+    tool["type"] = "function";
+    tool["strict"] = false;
+    return tool;
+  }
+  const std::vector<SentRequest>& asked() const { return model_.requests(); }
   // The chunks of this type that the client has got.
   std::vector<Json> chunks(const std::string& type) const {
     std::vector<Json> some;
@@ -143,17 +145,18 @@ class AssistantTest : public ::testing::Test {
   Json last_text() { return hearth::chat::text_of(hearth::chat::transcript_of(agent_).back()); }
 
   Host host_;
-  std::vector<SentRequest> asked_;
+  ScriptedModel model_{host_, GetParam()};
   std::vector<SentRequest> to_shop_;
   FetchReply shop_{.body = R"({"state":"paid"})"};
-  std::vector<Answer> answers_;
-  hearth::testing::AgentHandle agent_ = host_.create<Assistant>(
-      "a", {{"model", "qwen3"}, {"system", "You sell."}, {"tools", all_tools()}});
+  hearth::testing::AgentHandle agent_ =
+      host_.create<Assistant>("a", with_model({{"system", "You sell."}, {"tools", all_tools()}}));
   ChatClient client_{agent_};
 };
+INSTANTIATE_TEST_SUITE_P(Providers, AssistantTest, ::testing::ValuesIn(ScriptedModel::kDialects),
+                         hearth::chat::provider_name);
 
-TEST_F(AssistantTest, AnAnswerStreamsToTheClient) {
-  then().text("Hel").text("lo.");
+TEST_P(AssistantTest, AnAnswerStreamsToTheClient) {
+  then({"Hel", "lo."});
   client_.say("r1", "Hi");
   pass(milliseconds(5));
   EXPECT_EQ(client_.shown("r1"), "Hel");
@@ -162,19 +165,16 @@ TEST_F(AssistantTest, AnAnswerStreamsToTheClient) {
   EXPECT_EQ(client_.done("r1").value("outcome", ""), "completed");
   EXPECT_EQ(last_text(), "Hello.");
 
-  ASSERT_EQ(asked_.size(), 1);
-  EXPECT_EQ(asked_[0].url, "http://127.0.0.1:11434/v1/chat/completions");
-  EXPECT_EQ(asked_[0].credential, "");
-  const Json body = hearth::parse_json(asked_[0].body);
-  EXPECT_EQ(body.at("model"), "qwen3");
-  EXPECT_EQ(body.at("messages").at(0), Json({{"role", "system"}, {"content", "You sell."}}));
+  ASSERT_EQ(asked().size(), 1);
+  EXPECT_EQ(asked()[0].credential, "");
+  const Json body = hearth::parse_json(asked()[0].body);
+  EXPECT_EQ(body.at("model"), "m");
+  EXPECT_NE(asked()[0].body.find("\"You sell.\""), std::string::npos);
   EXPECT_EQ(body.at("tools").size(), all_tools().size());
-  EXPECT_EQ(body.at("tools").at(0).at("function"), Json({{"name", "find"},
-                                                         {"description", "Finds an order."},
-                                                         {"parameters", schema_of({"number"})}}));
+  EXPECT_EQ(body.at("tools").at(0), find_tool());
 }
 
-TEST_F(AssistantTest, AnHttpToolRunsOnceItsUserHasApprovedIt) {
+TEST_P(AssistantTest, AnHttpToolRunsOnceItsUserHasApprovedIt) {
   then_call("refund", {{"number", "7/8"}, {"why", "broken"}});
   say("I want my money back.");
   ASSERT_EQ(chunks("tool-approval-request").size(), 1);
@@ -192,7 +192,7 @@ TEST_F(AssistantTest, AnHttpToolRunsOnceItsUserHasApprovedIt) {
   EXPECT_EQ(last_text(), "Done.");
 }
 
-TEST_F(AssistantTest, AnHttpToolThatIsNotApprovedDoesNotRun) {
+TEST_P(AssistantTest, AnHttpToolThatIsNotApprovedDoesNotRun) {
   then_call("refund", {{"number", "7"}});
   say("I want my money back.");
   client_.approve("c1", false);
@@ -201,7 +201,7 @@ TEST_F(AssistantTest, AnHttpToolThatIsNotApprovedDoesNotRun) {
 }
 
 // What the model reads of a tool that has failed.
-TEST_F(AssistantTest, TheModelReadsWhyAToolHasFailed) {
+TEST_P(AssistantTest, TheModelReadsWhyAToolHasFailed) {
   struct Row {
     const char* tool;
     Json input;
@@ -239,12 +239,10 @@ TEST_F(AssistantTest, TheModelReadsWhyAToolHasFailed) {
   };
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Row& row = rows[i];
-    answers_.clear();
-    asked_.clear();
     to_shop_.clear();
     shop_ = row.shop;
-    then().call("c" + std::to_string(i), row.tool, row.input);
-    then().text("A pity.");
+    then_call("c" + std::to_string(i), row.tool, row.input);
+    then({"A pity."});
     client_.say("r" + std::to_string(i), "Go on.");
     pass(seconds(1));
     EXPECT_EQ(to_shop_.size(), row.requests) << i;
@@ -253,7 +251,7 @@ TEST_F(AssistantTest, TheModelReadsWhyAToolHasFailed) {
   }
 }
 
-TEST_F(AssistantTest, AStopReachesTheRequestOfATool) {
+TEST_P(AssistantTest, AStopReachesTheRequestOfATool) {
   shop_.after = std::chrono::hours(1);
   then_call("find", {{"number", "7"}});
   say("Where is my order?");
@@ -262,10 +260,10 @@ TEST_F(AssistantTest, AStopReachesTheRequestOfATool) {
   client_.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
   pass(seconds(1));
   EXPECT_EQ(client_.done("r1").value("outcome", ""), "aborted");
-  EXPECT_EQ(asked_.size(), 1);
+  EXPECT_EQ(asked().size(), 1);
 }
 
-TEST_F(AssistantTest, AToolCallsAnotherAgent) {
+TEST_P(AssistantTest, AToolCallsAnotherAgent) {
   const Json input{{"customer", "7"}, {"note", "likes tea"}};
   then_call("remember", input);
   say("I like tea.");
@@ -274,11 +272,11 @@ TEST_F(AssistantTest, AToolCallsAnotherAgent) {
   EXPECT_EQ(last_text(), "Done.");
 }
 
-TEST_F(AssistantTest, AToolAsksAnotherChat) {
-  auto other = host_.create<Assistant>("other", {{"model", "qwen3"}});
-  then().call("c1", "ask", {{"text", "What is it?"}});
-  then().text("Tea.");
-  then().text("Done.");
+TEST_P(AssistantTest, AToolAsksAnotherChat) {
+  auto other = host_.create<Assistant>("other", model_.options());
+  then_call("c1", "ask", {{"text", "What is it?"}});
+  then({"Tea."});
+  then({"Done."});
   say("I wonder.");
   pass(seconds(5));
   EXPECT_EQ(result(), "Tea.");
@@ -286,20 +284,20 @@ TEST_F(AssistantTest, AToolAsksAnotherChat) {
   EXPECT_EQ(last_text(), "Done.");
 }
 
-TEST_F(AssistantTest, AClientRunsItsTools) {
+TEST_P(AssistantTest, AClientRunsItsTools) {
   then_call("locate", Json::object());
   say("Where am I?");
   EXPECT_EQ(client_.done("r1").value("outcome", ""), "completed");
-  EXPECT_EQ(asked_.size(), 1);
+  EXPECT_EQ(asked().size(), 1);
   client_.answer("c1", {{"city", "Bern"}});
   pass(seconds(1));
   EXPECT_EQ(result(), R"({"city":"Bern"})");
   EXPECT_EQ(last_text(), "Done.");
 }
 
-TEST_F(AssistantTest, AnInterruptedAnswerGoesOnUnlessItsClassSaysNo) {
+TEST_P(AssistantTest, AnInterruptedAnswerGoesOnUnlessItsClassSaysNo) {
   const auto answer = [this](const char* name, const Json& recovery) {
-    auto agent = host_.create<Assistant>(name, {{"model", "qwen3"}, {"recovery", recovery}});
+    auto agent = host_.create<Assistant>(name, with_model({{"recovery", recovery}}));
     ChatClient client(agent);
     client.say("r1", "Hi");
     host_.advance(milliseconds(5));
@@ -307,15 +305,15 @@ TEST_F(AssistantTest, AnInterruptedAnswerGoesOnUnlessItsClassSaysNo) {
     host_.advance(seconds(60));
     return hearth::chat::text_of(hearth::chat::transcript_of(agent).back());
   };
-  then().text("Hel").text("lo.");
-  then().text("p is near.");
+  then({"Hel", "lo."});
+  then({"p is near."});
   EXPECT_EQ(answer("b", {{"max_attempts", 3}}), "Help is near.");
-  then().text("Hel").text("lo.");
+  then({"Hel", "lo."});
   EXPECT_EQ(answer("c", false), "Hel");
-  EXPECT_EQ(asked_.size(), 3);
+  EXPECT_EQ(asked().size(), 3);
 }
 
-TEST_F(AssistantTest, AMistakeInTheOptionsKeepsItFromStarting) {
+TEST_P(AssistantTest, AMistakeInTheOptionsKeepsItFromStarting) {
   const auto why = [this](const Json& options) -> std::string {
     try {
       host_.create<Assistant>("b", options);

@@ -70,7 +70,7 @@ class ScriptedModel {
   // A number is a status.
   std::vector<Json> polls;
 
- private:
+  // The answer to a request, for a test whose host has other servers too.
   testing::FetchReply reply(const testing::SentRequest& request) {
     requests_.push_back(request);
     if (choose_ && request.method == "POST") then(choose_(request.body));
@@ -117,6 +117,7 @@ class ScriptedModel {
     return reply;
   }
 
+ private:
   // The rest of the last background answer.
   testing::FetchReply rest_of(const testing::SentRequest& request) {
     testing::FetchReply reply;
