@@ -358,10 +358,11 @@ Task<std::optional<Usage>> drop_call(Agent& agent, const Provider& provider, Mod
   outcome.failure = failure_name(FailureKind::kCut);
   if (stored && is_called) {
     call.is_resumable = left.kind == kResumableKind;
-    const std::optional<ModelAnswer> answer = readable(agent, provider, *stored);
-    if (answer && answer->is_whole()) outcome.usage = answer->usage();
-    auto stopping = stop_answer(agent, provider, call, answer.value_or(ModelAnswer()));
-    co_await std::move(stopping);
+    if (const auto answer = readable(agent, provider, *stored)) {
+      if (answer->is_whole()) outcome.usage = answer->usage();
+      auto stopping = stop_answer(agent, provider, call, *answer);
+      co_await std::move(stopping);
+    }
   }
   agent.resolve_operation(left.id,
                           is_called ? Probed::completed(Json(outcome)) : Probed::not_executed(),
