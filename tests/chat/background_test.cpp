@@ -14,6 +14,7 @@
 namespace hearth::chat {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 class BackgroundTest : public Conversation {
