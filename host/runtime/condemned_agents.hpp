@@ -40,9 +40,9 @@ namespace hearth::runtime {
 // before any of its work can be due. The marker is on the device before the agent's files are
 // removed: otherwise a loss of power could leave an agent that is listed and has no file.
 // P2: A directory of two hex digits, which the agent shared with others, may stay.
-// P4: The failure is reported. While a backup copies the files, what wants the agent waits for at
-// most kLongestCopy, as it waits for the removal; later it is told to try again. The shard must not
-// wake a condemned agent, because its data would come back.
+// P4: The log has the failure. While a backup copies the files, calls and visits of the agent wait
+// for at most kLongestCopy; after that they get "try again". The shard must not wake a condemned
+// agent, because its data would come back.
 //
 // Threads    One shard's. Removing files waits for the device, so a pool does it.
 // Lifetime   The parts outlive it. Tasks of the loop that run after its destruction do nothing.

@@ -24,7 +24,8 @@ namespace hearth::server {
                                              std::string_view after);
 // One of them, with `fiber`: the record of the fiber that runs it, or null. kNotFound.
 [[nodiscard]] Result<std::string> find_turn(extensions::AgentContext& agent, std::string_view id);
-// Cancels its fiber; the chat ends the turn once it is told. kNotFound: no fiber runs it.
+// Cancels the fiber of the turn. The chat's on_fiber_complete() then ends the turn. kNotFound: no
+// fiber runs the turn.
 [[nodiscard]] Result<void> cancel_turn(extensions::AgentContext& agent, std::string_view id,
                                        std::string_view why);
 

@@ -117,7 +117,7 @@ class AssistantTest : public ::testing::TestWithParam<const char*> {
     const Json content = body.at("messages").back().at("content");
     return model_.dialect() == "anthropic" ? content.at(0).at("content") : content;
   }
-  // How the model is told of the first tool.
+  // The first tool, in the form of the provider's request.
   Json find_tool() const {
     Json tool{{"name", "find"}, {"description", "Finds an order."}};
     const Json schema = schema_of({"number"});

@@ -101,7 +101,7 @@ describe("the live log", () => {
     page.expected = /401|ERR_/;
     await go(page, "log");
     await sees(page, "live");
-    // Not as its button does, of which the page would know.
+    // The page's own button Leave would show the end of the session without the server.
     const status = await page.evaluate(() => fetch("/console/leave", { method: "POST", headers: { "X-Hearth-Console": sessionStorage.getItem("key") } }).then((answer) => answer.status));
     assert.ok(status < 300, status);
     await sees(page, "The session has ended");

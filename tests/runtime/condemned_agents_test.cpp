@@ -282,7 +282,7 @@ TEST_F(CondemnedAgentsTest, WhatWantsAnAgentDoesNotWaitForALongCopy) {
   loop_.advance(CondemnedAgents::kLongestCopy - seconds(1));
   EXPECT_TRUE(over_.empty());
   loop_.advance(seconds(2));
-  EXPECT_FALSE(over_.empty()) << "it is told to try again";
+  EXPECT_FALSE(over_.empty()) << "its caller gets an answer";
   EXPECT_FALSE(condemned_->is_under_way(kWorkerA));
   EXPECT_TRUE(has_files(kWorkerA));
   mark.end();
