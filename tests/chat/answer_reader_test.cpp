@@ -101,5 +101,34 @@ TEST(AnswerReaderTest, ABodyOfAnUnfinishedAnswerHandsOnNothing) {
   EXPECT_EQ(broken.reader.outcome().as_failure().kind, FailureKind::kTransient);
 }
 
+TEST(AnswerReaderTest, WhatTheLedgerHasIsReadAsItWasSent) {
+  struct Row {
+    const char* type;
+    std::string body;
+    const char* text;
+    bool is_over;
+  };
+  const std::string whole = R"({"text":"one","done":true})";
+  const std::vector<Row> rows = {
+      {"text/event-stream", std::string(kAnswer), "onetwo", true},
+      {"text/event-stream", std::string(kAnswer.substr(0, 15)), "one", false},
+      {"application/json", whole, "one", true},
+      {"Application/JSON; charset=utf-8", whole, "one", true},
+      {"application/json", whole.substr(0, 10), "", false},
+      {"application/json", "", "", false},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.type + (" " + row.body));
+    PartialAnswer stored;
+    stored.headers = {{"Date", "today"}, {"content-type", row.type}};
+    stored.body = row.body;
+    Reading reading;
+    reading.reader.feed_stored(stored);
+    EXPECT_EQ(reading.text(), row.text);
+    EXPECT_EQ(reading.reader.is_over(), row.is_over);
+    EXPECT_FALSE(reading.reader.answer().failure());
+  }
+}
+
 }  // namespace
 }  // namespace hearth::chat

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -70,10 +71,38 @@ TEST_P(CutAgainTest, ATextThatTheHookDropsIsMadeAnew) {
   }
 }
 
-// It was whole in the ledger, but for its last event. In the other dialects an answer is whole with
-// its last event alone, in the step that settles it.
+// It was whole in the ledger, but for its last event, or the space behind its one JSON body: of that
+// nothing was shown yet that the hook could drop. In the other dialects an answer is whole with its
+// last event alone, in the step that settles it.
 TEST(WholeAnswerTest, C38_IsUsedUnlessTheHookDropsIt) {
-  for (const bool persist : {true, false}) {
+  const auto choice = [](const Json& rest) {
+    Json one{{"index", 0}};
+    one.update(rest);
+    return to_text({{"choices", Json::array({one})}});
+  };
+  const auto events = [&](const char* text) {
+    testing::FetchReply reply;
+    reply.headers = {{"Content-Type", "text/event-stream"}};
+    for (const Json& rest : {Json{{"delta", {{"content", text}}}},
+                             Json{{"delta", Json::object()}, {"finish_reason", "stop"}}})
+      reply.pieces.push_back("data: " + choice(rest) + "\n\n");
+    reply.pieces.emplace_back("data: [DONE]\n\n");
+    return reply;
+  };
+  const auto one_body = [&](const char* text) {
+    testing::FetchReply reply;
+    reply.headers = {{"content-type", "application/json; charset=utf-8"}};
+    const std::string body = choice({{"message", {{"content", text}}}, {"finish_reason", "stop"}});
+    reply.pieces = {body.substr(0, 20), body.substr(20), " "};
+    return reply;
+  };
+  using Form = std::function<testing::FetchReply(const char*)>;
+  const std::vector<std::tuple<Form, bool, bool>> rows = {{events, true, true},
+                                                          {events, false, false},
+                                                          {one_body, true, true},
+                                                          {one_body, false, true}};
+  for (const auto& [form, persist, is_used] : rows) {
+    SCOPED_TRACE(persist);
     testing::Host own;
     ScriptedModel scripted(own, "chat-completions");
     Json options = scripted.options();
@@ -81,13 +110,7 @@ TEST(WholeAnswerTest, C38_IsUsedUnlessTheHookDropsIt) {
     auto agent = own.create<Support>("a", options);
     int requests = 0;
     own.on_fetch([&](const testing::SentRequest& /*request*/) {
-      const Json text{{"delta", {{"content", ++requests == 1 ? "one" : "two"}}}, {"index", 0}};
-      const Json end{{"delta", Json::object()}, {"index", 0}, {"finish_reason", "stop"}};
-      testing::FetchReply reply;
-      reply.headers = {{"Content-Type", "text/event-stream"}};
-      for (const Json& choice : {text, end})
-        reply.pieces.push_back("data: " + to_text({{"choices", Json::array({choice})}}) + "\n\n");
-      reply.pieces.emplace_back("data: [DONE]\n\n");
+      testing::FetchReply reply = form(++requests == 1 ? "one" : "two");
       reply.between = seconds(10);
       return reply;
     });
@@ -96,9 +119,33 @@ TEST(WholeAnswerTest, C38_IsUsedUnlessTheHookDropsIt) {
     own.advance(seconds(15));
     agent.kill();
     own.advance(seconds(120));
-    EXPECT_EQ(text_of(transcript_of(agent)[1]), persist ? "one" : "two");
-    EXPECT_EQ(requests, persist ? 1 : 2);
+    EXPECT_EQ(text_of(transcript_of(agent)[1]), is_used ? "one" : "two");
+    EXPECT_EQ(requests, is_used ? 1 : 2);
   }
+}
+
+TEST(DroppedCallTest, IsFoundBehindAThousandOtherOperations) {
+  testing::Host own;
+  ScriptedModel scripted(own, "chat-completions");
+  Json options = scripted.options();
+  options.update({{"hook", "recovery:slow"}, {"max_steps", 9}});
+  auto agent = own.create<Support>("a", options);
+  Scripted calls;
+  for (int i = 0; i < 260; ++i) calls.says.push_back({.tool = "look", .input = {{"id", "o1"}}});
+  for (int i = 0; i < 4; ++i) scripted.then(calls);
+  Scripted slow = says({"one ", "two"});
+  slow.between = seconds(10);
+  scripted.then(slow);
+  ChatClient client(agent);
+  client.say("r1", "look at all");
+  own.advance(seconds(5));
+  ASSERT_EQ(scripted.requests().size(), 5U);
+  agent.kill();
+  own.advance(seconds(5));
+  ASSERT_EQ(agent.call("unsettled"), 1);
+  std::ignore = agent.call("cancel_fibers");
+  own.advance(seconds(60));
+  EXPECT_EQ(agent.call("unsettled"), 0);
 }
 
 // Its last event is missing, but what it has used is known.
@@ -133,6 +180,10 @@ TEST(WholeAnswerTest, C45_OfOneThatIsDroppedOnlyWhatItUsedCounts) {
   EXPECT_EQ(agent.sql("SELECT state, json_extract(spent, '$.calls'), "
                       "json_extract(spent, '$.tokens') FROM chat_turns"),
             Json::array({Json::array({"aborted", 1, 15})}));
+  EXPECT_EQ(agent.sql("SELECT json_extract(value, '$.spent.calls'), "
+                      "json_extract(value, '$.spent.tokens') FROM cf_agents_kv "
+                      "WHERE key = 'hearth.chat.day'"),
+            Json::array({Json::array({1, 15})}));
 }
 
 // What waits behind generate().

@@ -168,12 +168,10 @@ class Support : public ChatAgent {
   }
   // Operations that have neither completed nor were not executed.
   int unsettled() {
-    int count = 0;
-    for (const OperationRecord& operation : list_operations())
-      if (operation.state != OperationState::kCompleted &&
-          operation.state != OperationState::kNotExecuted)
-        ++count;
-    return count;
+    OperationFilter open;
+    open.states = {OperationState::kRunning, OperationState::kInterrupted,
+                   OperationState::kUnknown};
+    return static_cast<int>(list_operations(open).size());
   }
   // As an operator may, with a result that no call has.
   void complete_calls() {

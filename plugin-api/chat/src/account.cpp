@@ -1,5 +1,6 @@
+#include "account.hpp"
+
 #include <hearth/agent_base.hpp>
-#include <hearth/chat/account.hpp>
 
 namespace hearth::chat {
 

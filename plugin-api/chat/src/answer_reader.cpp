@@ -1,10 +1,27 @@
 #include <hearth/chat/answer_reader.hpp>
 #include <hearth/chat/chunk.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <string>
 #include <utility>
 
 namespace hearth::chat {
+
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return result;
+}
+
+}  // namespace
+
+bool is_one_body(std::string_view content_type) {
+  return lower(content_type).starts_with("application/json");
+}
 
 Failure CallOutcome::as_failure() const {
   Failure result{FailureKind::kTransient, text};
@@ -18,8 +35,11 @@ Failure CallOutcome::as_failure() const {
 }
 
 AnswerReader::AnswerReader(const Provider& provider, std::string ids, const std::string& open_text,
-                           std::uint64_t used_events, const TakeChunks& take)
-    : provider_(provider), take_(take), answer_(std::move(ids), open_text), used_(used_events) {}
+                           std::uint64_t used_events, TakeChunks take)
+    : provider_(provider),
+      take_(std::move(take)),
+      answer_(std::move(ids), open_text),
+      used_(used_events) {}
 
 bool AnswerReader::feed(std::string_view bytes) {
   try {
@@ -45,6 +65,16 @@ void AnswerReader::feed_whole(std::string_view body) {
   count();
   // After a crash an unfinished one is asked for anew, under the same number.
   if (is_over()) hand_on();
+}
+
+void AnswerReader::feed_stored(const PartialAnswer& stored) {
+  const bool is_json = std::ranges::any_of(stored.headers, [](const auto& header) {
+    return lower(header.first) == "content-type" && is_one_body(header.second);
+  });
+  if (!is_json)
+    feed(stored.body);
+  else if (Json::accept(stored.body))
+    feed_whole(stored.body);
 }
 
 void AnswerReader::end(std::string_view how) {
@@ -77,7 +107,7 @@ bool AnswerReader::count() {
 }
 
 void AnswerReader::hand_on() {
-  if (!chunks_.empty()) take_(std::exchange(chunks_, {}), events_);
+  if (!chunks_.empty() && take_) take_(std::exchange(chunks_, {}), events_);
 }
 
 }  // namespace hearth::chat

@@ -1,9 +1,10 @@
 #pragma once
 // The parts of a chat, which its agent owns.
 
-#include <hearth/chat/account.hpp>
+#include "account.hpp"
+#include "history.hpp"
+
 #include <hearth/chat/chat_agent.hpp>
-#include <hearth/chat/history.hpp>
 #include <hearth/chat/tool_calls.hpp>
 
 #include <algorithm>

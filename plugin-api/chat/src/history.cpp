@@ -1,7 +1,8 @@
+#include "history.hpp"
+
 #include "parts.hpp"
 
 #include <hearth/chat/chat_agent.hpp>
-#include <hearth/chat/history.hpp>
 #include <hearth/chat/message.hpp>
 #include <hearth/chat/tool_calls.hpp>
 

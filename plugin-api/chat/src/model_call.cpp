@@ -24,8 +24,9 @@ constexpr int kLostPolls = 30;
 
 // Makes chunks from the answer of this call.
 AnswerReader reader_of(const Provider& provider, const ModelCall& call, const TakeChunks& take) {
-  return {provider, std::to_string(stable_hash(call.turn)) + "_" + std::to_string(call.number),
-          call.open_text, call.used_events, take};
+  return AnswerReader(provider,
+                      std::to_string(stable_hash(call.turn)) + "_" + std::to_string(call.number),
+                      call.open_text, call.used_events, take);
 }
 
 // Stops a request whose answer has no chunk for some time. Pings are no chunks.
@@ -100,9 +101,9 @@ Task<Aside> ask_aside(Agent& agent, const ModelCall& call, HttpCall http) {
 }
 
 ModelAnswer decoded(const Provider& provider, const PartialAnswer& stored) {
-  ModelAnswer answer;
-  for (const ServerSentEvent& event : read_events(stored.body)) provider.read(event, answer);
-  return answer;
+  AnswerReader reader(provider);
+  reader.feed_stored(stored);
+  return reader.answer();
 }
 
 // A background answer goes on without a connection, and is paid for: a caller that drops it
@@ -200,7 +201,7 @@ class Asking {
     const std::optional<PartialAnswer> stored = agent_.partial_answer(id);
     if (!stored || stored->status >= 400)
       throw NotCalled({FailureKind::kCut, "the turn was stopped"});
-    reader_.feed(stored->body);
+    reader_.feed_stored(*stored);
     if (!reader_.is_over()) reader_.end("the turn was stopped");
     auto stopping = stop_answer(agent_, provider_, call_, reader_.answer());
     co_await std::move(stopping);
@@ -239,18 +240,17 @@ class Asking {
     throw NotCalled(std::move(failure));
   }
   Task<void> read(FetchResponse& response) {
-    const bool is_one_body =
-        response.header("Content-Type").value_or("").starts_with("application/json");
+    const bool is_json = is_one_body(response.header("Content-Type").value_or(""));
     std::string body;
     while (!reader_.is_over()) {
       const auto piece = co_await response.next();
       if (!piece) break;
-      if (is_one_body)
+      if (is_json)
         body += *piece;
       else
         feed(*piece);
     }
-    if (is_one_body) reader_.feed_whole(body);
+    if (is_json) reader_.feed_whole(body);
     if (!reader_.is_over()) reader_.end("the stream ended without its last event");
   }
   void feed(std::string_view piece) {
@@ -277,7 +277,7 @@ Task<Probed> look(Agent& agent, const Provider& provider, const ModelCall& call,
   AnswerReader reader = reader_of(provider, call, take);
   const std::optional<PartialAnswer> stored = agent.partial_answer(attempt.id);
   if (stored && stored->status >= 400) co_return Probed::not_executed();
-  if (stored) reader.feed(stored->body);
+  if (stored) reader.feed_stored(*stored);
   bool is_gone = false;
   for (int i = 0, lost = 0; call.is_resumable && i < kPolls && lost < kLostPolls; ++i) {
     if (reader.is_over() || is_gone || call.stop.stop_requested()) break;

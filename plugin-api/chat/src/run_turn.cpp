@@ -118,10 +118,16 @@ Task<void> Chat::drop_calls(TurnRecord& turn, std::string fiber) {
   of_turn.base_url = options.base_url;
   of_turn.credential = options.credential;
   std::optional<Usage> used;
-  const RecoveredOperations left = agent.operations_of(fiber);
-  for (const auto* const some : {&left.completed, &left.interrupted, &left.unknown}) {
-    for (const OperationRecord& call : *some) {
-      if (!call.kind.starts_with(kModelKind) || call.state == OperationState::kRunning) continue;
+  OperationFilter of_work;
+  of_work.states = {OperationState::kCompleted, OperationState::kInterrupted,
+                    OperationState::kUnknown};
+  of_work.fiber = fiber;
+  for (;;) {
+    const std::vector<OperationRecord> left = agent.list_operations(of_work);
+    if (left.empty()) break;
+    of_work.after = left.back().id;
+    for (const OperationRecord& call : left) {
+      if (!call.kind.starts_with(kModelKind)) continue;
       auto dropping = drop_call(agent, *provider, of_turn, call);
       const std::optional<Usage> of_call = co_await std::move(dropping);
       if (of_call && call.args == reserved) used = of_call;

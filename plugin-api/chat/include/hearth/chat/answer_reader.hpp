@@ -6,6 +6,7 @@
 #include <hearth/chat/failure.hpp>
 #include <hearth/chat/provider.hpp>
 #include <hearth/chat/usage.hpp>
+#include <hearth/fetch.hpp>
 #include <hearth/fields.hpp>
 #include <hearth/json.hpp>
 #include <hearth/sse.hpp>
@@ -36,23 +37,29 @@ struct CallOutcome {
   [[nodiscard]] Failure as_failure() const;
 };
 
+// Some servers do not stream, whatever they are asked for.
+[[nodiscard]] bool is_one_body(std::string_view content_type);
+
 // Takes the chunks of one read of the answer, and how many of its events are used then.
 using TakeChunks = std::function<void(std::vector<Json> chunks, std::uint64_t events)>;
 
 // After a crash it is given all that is stored of the answer, and makes the same chunks with the
 // same ids again. It hands on those of events behind the first `used_events`.
 //
-// Lifetime  `provider` and `take` outlive it.
+// Lifetime  `provider` outlives it.
 class AnswerReader {
  public:
-  // `ids`, `open_text`: of ModelAnswer
-  AnswerReader(const Provider& provider, std::string ids, const std::string& open_text,
-               std::uint64_t used_events, const TakeChunks& take);
+  // `ids`, `open_text`: of ModelAnswer. `take`: null if nothing wants the chunks
+  explicit AnswerReader(const Provider& provider, std::string ids = {},
+                        const std::string& open_text = {}, std::uint64_t used_events = 0,
+                        TakeChunks take = nullptr);
 
   // Whether there were chunks, also if the log has them.
   bool feed(std::string_view bytes);
   // An answer, or the state of one, that is one JSON body.
   void feed_whole(std::string_view body);
+  // What the ledger has of an answer: the events of a stream, or one JSON body if it is all there.
+  void feed_stored(const PartialAnswer& stored);
   // No more bytes come.
   void end(std::string_view how);
 
@@ -65,7 +72,7 @@ class AnswerReader {
   void hand_on();
 
   const Provider& provider_;
-  const TakeChunks& take_;
+  TakeChunks take_;
   SseParser parser_;
   ModelAnswer answer_;
   std::uint64_t used_;
