@@ -10,6 +10,10 @@
 #include <hearth/chat/chat_agent.hpp>
 
 #include <chrono>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,8 +48,8 @@ class Assistant : public hearth::ChatAgent {
         return send_request(config, std::move(input), std::move(call));
       };
     } else if (config.agent) {
-      tool.run = [this, &config](hearth::Json input, const hearth::chat::ToolCall&) {
-        return call_agent(config, std::move(input));
+      tool.run = [this, &config](hearth::Json input, hearth::chat::ToolCall call) {
+        return call_agent(config, std::move(input), std::move(call.stop));
       };
     }
     if (config.chat) {
@@ -93,19 +97,44 @@ class Assistant : public hearth::ChatAgent {
     co_return body;
   }
 
-  hearth::Task<hearth::Json> call_agent(const assistant::ToolConfig& config, hearth::Json input) {
+  // A call of another agent, which a stop does not wait for.
+  struct AgentCall {
+    explicit AgentCall(Assistant& agent) : over(agent) {}
+    std::optional<hearth::Json> answer;
+    std::exception_ptr failure;
+    hearth::Signal over;
+  };
+
+  hearth::Task<hearth::Json> call_agent(const assistant::ToolConfig& config, hearth::Json input,
+                                        std::stop_token stop) {
+    auto call = std::make_shared<AgentCall>(*this);
+    after_turn(
+        [this, call, &config, input = std::move(input)] { return ask_agent(call, config, input); });
+    while (!call->answer && !call->failure) {
+      auto waiting = call->over.wait(stop);
+      co_await std::move(waiting);
+    }
+    if (call->failure) std::rethrow_exception(call->failure);
+    co_return *std::move(call->answer);
+  }
+
+  hearth::Task<void> ask_agent(std::shared_ptr<AgentCall> call, const assistant::ToolConfig& config,
+                               hearth::Json input) {
     // NOLINTNEXTLINE(bugprone-unchecked-optional-access): a tool of an agent
     const assistant::AgentTool& target = *config.agent;
-    auto callee =
-        agent(target.agent_class, assistant::agent_name(config, input), {.timeout = kTimeout});
     try {
+      auto callee =
+          agent(target.agent_class, assistant::agent_name(config, input), {.timeout = kTimeout});
       auto calling = callee.call(target.method, input);
-      co_return co_await calling;
+      call->answer = co_await calling;
     } catch (const hearth::CallError& error) {
-      if (!error.began() || is_refusal(error))
-        throw hearth::NotExecuted(error.what(), error.code());
-      throw;
+      call->failure = !error.began() || is_refusal(error)
+                          ? std::make_exception_ptr(hearth::NotExecuted(error.what(), error.code()))
+                          : std::current_exception();
+    } catch (...) {
+      call->failure = std::current_exception();
     }
+    call->over.notify();
   }
 
   // The callee's own answer, not the end of its work.

@@ -35,14 +35,15 @@ class Notebook : public hearth::Agent {
     m.add("add", &Notebook::add);
     m.add("notes", &Notebook::notes);
   }
-  Json add(const Json& input) {
+  hearth::Task<Json> add(Json input) {
     if (input.value("note", "") == "rude")
       throw hearth::Error(HEARTH_E_FORBIDDEN, "this note is rude");
     if (input.value("note", "") == "bad") throw std::runtime_error("the paper is torn");
+    if (input.value("note", "") == "long") co_await sleep(std::chrono::hours(1));
     Json all = notes();
     all.push_back(input);
     kv().put("notes", all);
-    return {{"kept", all.size()}};
+    co_return Json{{"kept", all.size()}};
   }
   Json notes() { return kv().get<Json>("notes").value_or(Json::array()); }
 };
@@ -256,6 +257,16 @@ TEST_P(AssistantTest, AStopReachesTheRequestOfATool) {
   then_call("find", {{"number", "7"}});
   say("Where is my order?");
   ASSERT_EQ(to_shop_.size(), 1);
+  EXPECT_TRUE(client_.done("r1").is_null());
+  client_.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
+  pass(seconds(1));
+  EXPECT_EQ(client_.done("r1").value("outcome", ""), "aborted");
+  EXPECT_EQ(asked().size(), 1);
+}
+
+TEST_P(AssistantTest, AStopDoesNotWaitForAnotherAgent) {
+  then_call("remember", {{"customer", "7"}, {"note", "long"}});
+  say("Remember all.");
   EXPECT_TRUE(client_.done("r1").is_null());
   client_.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
   pass(seconds(1));

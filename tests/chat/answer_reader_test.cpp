@@ -27,7 +27,7 @@ class WordByWord : public Provider {
 };
 
 struct Reading {
-  explicit Reading(std::uint64_t used = 0) : reader(provider, "t_0", "", used, take) {}
+  explicit Reading(std::uint64_t used = 0) : reader(provider, ModelAnswer("t_0"), used, take) {}
   [[nodiscard]] std::string text() const {
     std::string all;
     for (const Json& chunk : chunks)

@@ -56,6 +56,12 @@ std::size_t cancels(const ScriptedModel& model) {
       model.requests(), [](const auto& sent) { return sent.url.ends_with("/resp_1/cancel"); }));
 }
 
+std::ptrdiff_t paid(const ScriptedModel& model) {
+  return std::ranges::count_if(model.requests(), [](const auto& sent) {
+    return sent.method == "POST" && !sent.url.ends_with("/cancel");
+  });
+}
+
 TEST_F(BackgroundTest, AStopThatAKillHasCutReachesTheProvider) {
   auto agent = make({{"background", true}});
   model.cancel_takes = seconds(5);
@@ -150,14 +156,59 @@ TEST_F(BackgroundTest, C36_APollThatFailsForAMomentIsAskedAgain) {
     own.advance(seconds(200));
     EXPECT_EQ(text_of(transcript_of(agent)[1]), row.text);
     EXPECT_EQ(agent.call("notes", "end"), Json::array({"completed"}));
-    EXPECT_EQ(std::ranges::count_if(scripted.requests(),
-                                    [](const auto& sent) {
-                                      return sent.method == "POST" &&
-                                             !sent.url.ends_with("/cancel");
-                                    }),
-              row.paid);
+    EXPECT_EQ(paid(scripted), row.paid);
     EXPECT_EQ(cancels(scripted), row.cancelled);
   }
+}
+
+// A gateway may end the body before the last event. What comes of it then is asked for.
+TEST_F(BackgroundTest, C36_AnAnswerWhoseStreamEndsEarlyIsNotPaidTwice) {
+  auto agent = make({{"background", true}});
+  Scripted early = says({"one "});
+  early.is_unended = true;
+  model.then(early);
+  model.polls = {polled("in_progress", "one two "), polled("completed", "one two three")};
+  ChatClient client(agent);
+  client.say("r1", "count");
+  wait(seconds(30));
+  EXPECT_EQ(text_of(transcript_of(agent)[1]), "one two three");
+  EXPECT_EQ(paid(model), 1);
+  EXPECT_EQ(cancels(model), 0U);
+}
+
+TEST_F(BackgroundTest, C36_OneThatBeginsAsAJsonBodyIsPolled) {
+  auto agent = make({{"background", true}});
+  model.polls = {polled("completed", "one")};
+  host.on_fetch([&](const testing::SentRequest& request) {
+    testing::FetchReply reply = model.reply(request);
+    if (request.method == "GET") return reply;
+    reply = {};
+    reply.headers = {{"Content-Type", "application/json"}};
+    reply.body = R"({"id":"resp_1","status":"queued"})";
+    return reply;
+  });
+  model.then({"never"});
+  ChatClient client(agent);
+  client.say("r1", "count");
+  wait(seconds(30));
+  EXPECT_EQ(text_of(transcript_of(agent)[1]), "one");
+  EXPECT_EQ(paid(model), 1);
+}
+
+TEST_F(BackgroundTest, WhatIsPolledAfterACrashInAnEndIsNotLost) {
+  auto agent = make({{"background", true}});
+  model.cancel_takes = seconds(5);
+  model.then(cut(says({"one "})));
+  model.polls = {503};
+  ChatClient client(agent);
+  client.say("r1", "count");
+  for (int i = 0; i < 1'000 && cancels(model) == 0; ++i) wait(milliseconds(100));
+  ASSERT_EQ(cancels(model), 1U);
+  model.polls = {polled("completed", "one two three")};
+  agent.kill();
+  wait(seconds(60));
+  EXPECT_EQ(text_of(transcript_of(agent)[1]), "one two three");
+  EXPECT_EQ(paid(model), 1);
 }
 
 TEST_F(BackgroundTest, AStopBetweenTwoPollsReachesTheProvider) {

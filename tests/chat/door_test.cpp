@@ -140,6 +140,41 @@ TEST_P(DoorTest, AWrongBodyIsRefusedWithASentence) {
   EXPECT_TRUE(model.requests().empty());
 }
 
+Json asking_with(const std::vector<Json>& messages) {
+  return {{"messages", messages}};
+}
+
+TEST_P(DoorTest, C53_NoMessageIsChangedAndARefusalLeavesNothing) {
+  auto agent = make();
+  model.then({"hello"});
+  const std::string first = to_text(asking_with({user_message("u1", "hi")}));
+  const auto begun = agent.start_request("POST", kPath, first, {{"Idempotency-Key", "k1"}});
+  wait(seconds(1));
+  const Json stored = transcript_of(agent);
+  ASSERT_EQ(stored.size(), 2U);
+  const std::string answer_id = stored[1].at("id");
+  const std::vector<Json> many(101, Json{{"role", "user"}, {"parts", Json::array()}});
+  for (const Json& body :
+       {asking_with({user_message(answer_id, "forged")}),
+        asking_with({user_message("u1", "other")}),
+        asking_with({user_message("u2", "new"), user_message("u1", "other")}), asking_with(many)})
+    EXPECT_EQ(agent.request("POST", kPath, to_text(body)).status, 400U) << to_text(body);
+  EXPECT_EQ(transcript_of(agent), stored);
+  EXPECT_EQ(agent.sql("SELECT count(*) FROM chat_turns"), Json::array({Json::array({1})}));
+  const auto again = agent.start_request("POST", kPath, first, {{"Idempotency-Key", "k1"}});
+  EXPECT_EQ(events_text(again.answer().body), "hello");
+}
+
+TEST_P(DoorTest, ALongBodyIsReadAsAShortOne) {
+  auto agent = make();
+  model.then({"hello"});
+  const std::string text(300'000, 'a');
+  const auto answer = agent.start_request("POST", kPath, to_text({{"text", text}}));
+  wait(seconds(1));
+  EXPECT_EQ(events_text(answer.answer().body), "hello");
+  EXPECT_EQ(text_of(transcript_of(agent)[0]), text);
+}
+
 TEST_P(DoorTest, C52_AClassThatDecidesAtTheConnectionTakesNoTurnHere) {
   class Shut : public Support {
    public:

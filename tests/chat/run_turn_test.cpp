@@ -185,6 +185,24 @@ TEST_P(StableTest, C50_StableIsWhenNoTurnRunsOrWaitsAndNoToolAwaitsAnAnswer) {
   EXPECT_EQ(text_of(transcript_of(agent)[3]), "done");
 }
 
+TEST_P(StableTest, C50_AnAnswerAfterWhichNothingGoesOnIsNoticedAtOnce) {
+  auto agent = make();
+  model.then(asks("refund", {{"id", "o1"}}));
+  ChatClient client(agent);
+  client.say("r1", "refund");
+  wait(seconds(1));
+  auto waiting = agent.start("is_stable", 3'600'000);
+  wait(seconds(1));
+  EXPECT_FALSE(waiting.done());
+  client.send({{"type", "cf_agent_tool_approval"},
+               {"toolCallId", transcript_of(agent)[1].at("parts").back().at("toolCallId")},
+               {"approved", false},
+               {"autoContinue", false}});
+  wait(seconds(1));
+  ASSERT_TRUE(waiting.done());
+  EXPECT_EQ(waiting.value(), true);
+}
+
 TEST_P(StableTest, C50_AnApprovalBehindWhichTheTalkWentOnIsAwaited) {
   auto agent = make();
   model.then(asks("refund", {{"id", "o1"}}));

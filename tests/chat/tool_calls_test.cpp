@@ -51,6 +51,34 @@ class Acts : public Support {
   }
 };
 
+// Some servers number the calls of each answer anew.
+TEST_P(ToolsTest, ACallWithAnIdOfAnEarlierStepIsACallOfItsOwn) {
+  auto agent = host.create<Acts>("a", model.options());
+  Scripted call = asks("act1", {{"n", 1}});
+  call.says[0].id = "0";
+  for (const int n : {1, 2}) {
+    call.says[0].input = {{"n", n}};
+    model.then(call);
+  }
+  model.then({"Done."});
+  ChatClient client(agent);
+  client.say("r1", "act");
+  wait(seconds(15));
+  ASSERT_EQ(model.requests().size(), 2U);
+  agent.kill();
+  wait(seconds(60));
+  const Json stored = transcript_of(agent)[1];
+  EXPECT_EQ(text_of(stored), "Done.");
+  std::vector<std::pair<std::string, Json>> calls;
+  for (const Json& part : stored.at("parts"))
+    if (part.contains("toolCallId")) calls.emplace_back(part.at("toolCallId"), part.at("input"));
+  ASSERT_EQ(calls.size(), 2U);
+  EXPECT_NE(calls[0].first, calls[1].first);
+  EXPECT_EQ(calls[1].second, Json({{"n", 2}}));
+  EXPECT_EQ(agent.sql("SELECT count(DISTINCT text), count(*) FROM notes WHERE what = 'run'"),
+            Json::array({Json::array({2, 3})}));
+}
+
 TEST_P(ToolsTest, C31_AfterAKillOnlyAnUnsafeToolDoesNotRunAgainAndAKeyedOneHasItsKeyAgain) {
   for (const Effect effect : Acts::kEffects) {
     SCOPED_TRACE(tool_kind_name(effect));

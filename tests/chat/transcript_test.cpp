@@ -315,6 +315,17 @@ TEST_F(TranscriptTest, EachListChangesWhatItsRowSays) {
   }
 }
 
+TEST_F(TranscriptTest, WhatWaitsForAnAnswerIsNotRemovedWithAnother) {
+  const Json u1 = user("u1", "q1"), a1 = answer("a1", "r1"), u2 = user("u2", "waits");
+  for (const ClientHistory history : {ClientHistory::kEdit, ClientHistory::kAppend}) {
+    fill({u1, a1, u2});
+    const Json list = Json::array({u1});
+    const std::vector<std::string> spared = {"u2"};
+    transcript().accept(list, hash_messages(list), history, true, {}, spared);
+    EXPECT_EQ(all(), Json({u1, u2}));
+  }
+}
+
 // Lists in which ids, texts and calls meet in many ways.
 class RandomLists {
  public:

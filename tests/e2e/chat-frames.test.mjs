@@ -16,7 +16,8 @@ import { KEY, Model, providers, script, sources, startAssistant } from "./model.
 
 const limits = { timeout: 60_000 };
 const WAIT_MS = 30_000; // ten megabytes are parsed many times
-const ROUND_MS = 500;
+const ROUND_MS = 600;
+const CYCLE_MS = 200; // attacks come as often to either server
 const words = (count) => Array.from({ length: count }, (_, i) => `word${i + 1}`).join(" ");
 const says = (text, id = "m1") => ({ id, role: "user", parts: [{ type: "text", text }] });
 
@@ -235,7 +236,7 @@ describe("frames of chats", () => {
 
   // Half of the stops come before the first byte. The model's clock is the test's.
   test("a stop ends the provider's request within 100 ms", limits, async (t) => {
-    const taken = [];
+    const taken = [[], []];
     for (let i = 0; i < 10; ++i) {
       const name = freshName("stopped");
       const from = (await model.journal()).length;
@@ -245,12 +246,14 @@ describe("frames of chats", () => {
       const stoppedAt = Date.now();
       client.send({ type: "cf_agent_chat_request_cancel", id: "r1" });
       const { time } = await model.until((line) => line.event === "disconnect" && line.request === request, from);
-      taken.push(time * 1000 - stoppedAt);
+      taken[i % 2].push(time * 1000 - stoppedAt);
       assert.equal((await client.end("r1")).outcome, "aborted");
     }
-    t.diagnostic(`ms until the end of the request: ${taken.map((ms) => ms.toFixed(1)).join(" ")}`);
-    const median = taken.sort((a, b) => a - b)[5];
-    assert.ok(median <= 100, `${taken}`);
+    for (const each of taken) {
+      const median = each.sort((a, b) => a - b)[2];
+      t.diagnostic(`ms until the end of the request: ${each.map((ms) => ms.toFixed(1)).join(" ")}`);
+      assert.ok(median <= 100, `${each}`);
+    }
   });
 
   test("a tool reaches only what its class allows, and no text says what that is", limits, async (t) => {
@@ -356,10 +359,12 @@ describe("frames of chats", () => {
     };
     const attack = (client) =>
       during(async () => {
+        const next = performance.now() + CYCLE_MS;
         for (const [, frame] of attacks) client.send(frame);
         const id = `r${client.frames.length}`;
         client.say(id, "Hello");
         await client.end(id);
+        await new Promise((resolve) => setTimeout(resolve, next - performance.now()));
       });
     const times = { idle: [], here: [], elsewhere: [] };
     for (let round = 0; round < 3; ++round) {

@@ -29,8 +29,12 @@ std::string_view behind(std::string_view whole, std::size_t known) {
 
 }  // namespace
 
-ModelAnswer::ModelAnswer(std::string ids, std::string open_text)
-    : ids_(std::move(ids)), adopted_(std::move(open_text)), in_step_(!adopted_.empty()) {}
+ModelAnswer::ModelAnswer(std::string ids, std::string open_text,
+                         std::set<std::string, std::less<>> taken)
+    : ids_(std::move(ids)),
+      taken_(std::move(taken)),
+      adopted_(std::move(open_text)),
+      in_step_(!adopted_.empty()) {}
 
 // ---- chunks
 
@@ -152,8 +156,9 @@ void ModelAnswer::whole_reasoning(std::string_view key, std::string_view text) {
 
 std::string ModelAnswer::call_id(std::string_view given) const {
   const auto is_taken = [&](std::string_view id) {
-    return std::any_of(parts_.begin(), parts_.end(),
-                       [&](const Part& part) { return part.kind == Kind::kCall && part.id == id; });
+    return taken_.contains(id) || std::ranges::any_of(parts_, [&](const Part& part) {
+             return part.kind == Kind::kCall && part.id == id;
+           });
   };
   if (!given.empty() && given.size() <= kMaxIdBytes && !is_taken(given)) return std::string(given);
   std::size_t number = 0;

@@ -34,12 +34,9 @@ Failure CallOutcome::as_failure() const {
   return result;
 }
 
-AnswerReader::AnswerReader(const Provider& provider, std::string ids, const std::string& open_text,
-                           std::uint64_t used_events, TakeChunks take)
-    : provider_(provider),
-      take_(std::move(take)),
-      answer_(std::move(ids), open_text),
-      used_(used_events) {}
+AnswerReader::AnswerReader(const Provider& provider, ModelAnswer answer, std::uint64_t used_events,
+                           TakeChunks take)
+    : provider_(provider), take_(std::move(take)), answer_(std::move(answer)), used_(used_events) {}
 
 bool AnswerReader::feed(std::string_view bytes) {
   try {

@@ -14,6 +14,8 @@
 
 namespace hearth::chat {
 
+// Longer frames and bodies are parsed on another thread.
+inline constexpr std::size_t kParsedHere = std::size_t{256} << 10;
 inline constexpr const char* kTooManyTurns = "Too many messages wait for an answer.";
 
 // The text of an author, also of another agent's. That of the host may have names and addresses.
@@ -63,6 +65,9 @@ struct LongMessage {
   std::optional<ClientFrame> frame;
 };
 
+// Of a turn. Clients change no message by its id.
+enum class Origin : std::uint8_t { kAgent, kClient };
+
 using ToolNames = std::set<std::string, std::less<>>;
 
 struct Prepared {
@@ -110,7 +115,12 @@ struct Chat {
   // Changes a call's part in the running answer, or in a stored message.
   void answer(const Connection& client, const std::string& call, bool auto_continue,
               const Json& tools, const std::function<Answer(Json&)>& change);
-  std::string start(TurnRequest request, std::vector<Json> messages);
+  // The turn's id.
+  // Failure   Error: INVALID (a message that cannot be stored, or of a client with an id that is
+  //           there), LIMIT (too many turns wait); nothing has changed
+  std::string start(TurnRequest request, std::vector<Json> messages,
+                    Origin origin = Origin::kAgent);
+  [[nodiscard]] bool has_message(const std::string& id) const;
 
   // ---- HTTP (door.cpp)
 

@@ -7,7 +7,6 @@ namespace hearth {
 
 namespace {
 
-constexpr std::size_t kParsedHere = std::size_t{256} << 10;  // longer frames are parsed elsewhere
 constexpr std::size_t kPage = std::size_t{256} << 10;
 constexpr const char* kNotRegistered =
     "this class is a ChatAgent: call chat_methods(m) in its methods()";
@@ -108,6 +107,7 @@ void ChatAgent::persist_messages(const std::vector<Json>& messages) {
     begun().transcript.put(message);
   }
   begun().streams.show_messages();
+  begun().changed.notify();
 }
 
 std::optional<Json> ChatAgent::last_message() const {
@@ -128,15 +128,12 @@ Task<bool> ChatAgent::wait_until_stable(std::chrono::milliseconds timeout) {
     if (!begun().turns.head() && !has_pending_interaction()) co_return true;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - uptime());
     if (left.count() <= 0) co_return false;
-    bool is_late = false;
     try {
       auto waiting = with_timeout(begun().changed.wait(), left);
       co_await std::move(waiting);
     } catch (const Error& error) {
       if (error.code() != HEARTH_E_TIMEOUT) throw;
-      is_late = true;
     }
-    if (is_late) co_return false;
   }
 }
 
@@ -165,7 +162,7 @@ Task<void> ChatAgent::on_message(Connection client, Message message) {
   bool is_frame = false;
   {
     const chat::InOrder::Place place(begun().order, client.number());
-    const bool is_long = kept->message.is_text() && kept->message.text().size() > kParsedHere;
+    const bool is_long = kept->message.is_text() && kept->message.text().size() > chat::kParsedHere;
     bool may_overtake = false;
     if (kept->message.is_text() && !is_long) {
       std::optional<chat::ClientFrame> frame = chat::read_client_frame(kept->message.text());

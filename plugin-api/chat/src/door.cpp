@@ -3,6 +3,9 @@
 #include "parts.hpp"
 
 #include <charconv>
+#include <cstddef>
+#include <memory>
+#include <string>
 #include <utility>
 
 namespace hearth::chat {
@@ -13,6 +16,9 @@ Response refuse_request(const std::string& text, unsigned status = 400) {
   return Response::json({{"error", {{"message", text}}}}, status);
 }
 
+// Each of them is stored in the same step.
+constexpr std::size_t kMostAsked = 100;
+
 // {"text": "hi"}, or {"messages": [...]} with messages of users. Empty: `fault` says why.
 std::vector<Json> asked_messages(const Json& body, std::string& fault) {
   std::vector<Json> messages;
@@ -20,7 +26,9 @@ std::vector<Json> asked_messages(const Json& body, std::string& fault) {
     messages = user_text(text);
   } else if (const Json* const list = parts::find(body, "messages");
              list != nullptr && list->is_array()) {
+    if (list->size() > kMostAsked) fault = "There are more than 100 messages.";
     for (const Json& message : *list) {
+      if (!fault.empty()) break;
       if (parts::text(message, "role") == "user")
         messages.push_back(message);
       else
@@ -57,7 +65,15 @@ std::uint64_t first_seq(const Request& request) {
 }  // namespace
 
 Task<Response> Chat::serve(const Request& request) {
-  const Json body = parts::read(request.body());
+  const auto given = std::make_shared<std::pair<std::string, Json>>(request.body(), Json());
+  const auto read = [given] { given->second = parts::read(given->first); };
+  if (given->first.size() > kParsedHere) {
+    auto reading = agent.offload(read);
+    co_await reading;
+  } else {
+    read();
+  }
+  const Json& body = given->second;
   std::string fault;
   const std::vector<Json> messages = asked_messages(body, fault);
   if (!fault.empty()) co_return refuse_request(fault);
@@ -66,7 +82,7 @@ Task<Response> Chat::serve(const Request& request) {
   if (const Json* const more = parts::find(body, "body")) turn.body = *more;
   std::string id;
   try {
-    id = start(std::move(turn), messages);
+    id = start(std::move(turn), messages, Origin::kClient);
   } catch (const HostError&) {
     throw;
   } catch (const Error& error) {

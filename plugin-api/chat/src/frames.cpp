@@ -120,7 +120,11 @@ void Chat::clear(const std::optional<Connection>& except) {
   changed.notify();
 }
 
-std::string Chat::start(TurnRequest request, std::vector<Json> messages) {
+bool Chat::has_message(const std::string& id) const {
+  return (running != nullptr && running->record().message_id == id) || transcript.find(id);
+}
+
+std::string Chat::start(TurnRequest request, std::vector<Json> messages, Origin origin) {
   for (Json& message : messages) {
     if (!message.contains("id")) message["id"] = agent.uuid();
     if (const std::string fault = message_fault(message); !fault.empty())
@@ -129,10 +133,16 @@ std::string Chat::start(TurnRequest request, std::vector<Json> messages) {
     if (parts::text(message, "role") == "user") request.origin_ids.push_back(message["id"]);
   }
   if (request.id.empty()) request.id = agent.uuid();
+  auto together = agent.transaction();  // a message that cannot be stored has no turn
   const Accepted accepted = turns.accept(request, options.line(), agent.now());
   if (accepted.place == Place::kFull) throw Error(HEARTH_E_LIMIT, kTooManyTurns);
   if (accepted.place == Place::kKnown) return accepted.id;
-  for (const Json& message : messages) transcript.put(message);
+  for (const Json& message : messages) {
+    if (origin == Origin::kClient && has_message(parts::text(message, "id")))
+      throw Error(HEARTH_E_INVALID, "There is a message with this id already.");
+    transcript.put(message);
+  }
+  together.commit();
   show_skipped(accepted.skipped);
   if (!messages.empty()) streams.show_messages();
   start_head();
@@ -176,6 +186,8 @@ Task<void> Chat::accept(Connection client, ChatRequest request, SentList sent) {
                    .body = std::move(request.body),
                    .client_tools = std::move(request.client_tools),
                    .owner = client.id()};
+  const std::vector<std::string> waiting = history.waiting_ids();
+  auto together = agent.transaction();  // a list that cannot be stored has no turn
   const Accepted accepted = turns.accept(turn, options.line(), agent.now());
   if (accepted.place == Place::kFull) {
     client.send(refusal_frame({request.id, kTooManyTurns}));
@@ -191,8 +203,9 @@ Task<void> Chat::accept(Connection client, ChatRequest request, SentList sent) {
     co_return;
   }
   transcript.accept(std::move(prepared.messages), prepared.hashes, options.history(),
-                    request.is_regenerate, std::move(sent));
+                    request.is_regenerate, std::move(sent), waiting);
   if (!accepted.joined.empty()) transcript.join(accepted.joined);
+  together.commit();
   show_skipped(accepted.skipped);
   streams.show_list_of(client);
   start_head();
@@ -204,6 +217,7 @@ Task<void> Chat::set_messages(Connection client, SetMessages frame, SentList sen
   transcript.accept(std::move(prepared.messages), prepared.hashes, options.history(), false,
                     std::move(sent));
   streams.show_list_of(client);
+  changed.notify();
 }
 
 void Chat::answer(const Connection& client, const std::string& call, bool auto_continue,
@@ -225,6 +239,7 @@ void Chat::answer(const Connection& client, const std::string& call, bool auto_c
   if (answered == Answer::kNoCall) agent.log.info("chat: an answer to a call that does not exist");
   if (answered != Answer::kTaken || !message) return;
   streams.show_update(*message);
+  changed.notify();
   // A turn that runs goes on with the answer itself.
   if (!auto_continue || is_pending(*message)) return;
   TurnRequest turn{.id = agent.uuid(),

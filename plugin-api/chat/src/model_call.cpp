@@ -24,9 +24,10 @@ constexpr int kLostPolls = 30;
 
 // Makes chunks from the answer of this call.
 AnswerReader reader_of(const Provider& provider, const ModelCall& call, const TakeChunks& take) {
-  return AnswerReader(provider,
-                      std::to_string(stable_hash(call.turn)) + "_" + std::to_string(call.number),
-                      call.open_text, call.used_events, take);
+  const std::string ids =
+      std::to_string(stable_hash(call.turn)) + "_" + std::to_string(call.number);
+  return AnswerReader(provider, ModelAnswer(ids, call.open_text, call.taken_ids), call.used_events,
+                      take);
 }
 
 // Stops a request whose answer has no chunk for some time. Pings are no chunks.
@@ -122,6 +123,30 @@ Task<void> stop_answer(Agent& agent, const Provider& provider, const ModelCall& 
   }
 }
 
+// The end of an answer whose bytes have ended, at the server or with it: what a background answer
+// still comes to is asked for, unless it is to stop, and one that is dropped is ended at the
+// provider. The reader is over then; its last chunks come in the step that settles the call.
+Task<void> finish(Agent& agent, const Provider& provider, const ModelCall& call,
+                  AnswerReader& reader, std::stop_token stop, std::string how) {
+  bool is_gone = false;
+  for (int i = 0, lost = 0; call.is_resumable && i < kPolls && lost < kLostPolls; ++i) {
+    if (reader.is_over() || is_gone || stop.stop_requested()) break;
+    std::optional<HttpCall> poll = provider.follow_up(FollowUp::kPoll, reader.answer());
+    if (!poll) break;
+    auto asking = ask_aside(agent, call, std::move(*poll));
+    const Aside answer = co_await std::move(asking);
+    is_gone = answer.is_final();
+    lost = answer.ok() ? 0 : lost + 1;
+    if (answer.ok()) reader.feed_whole(answer.body);
+    if (!reader.is_over() && !is_gone) co_await agent.sleep(kPollDelay);
+  }
+  if (!reader.is_over() && !is_gone) {
+    auto stopping = stop_answer(agent, provider, call, reader.answer());
+    co_await std::move(stopping);
+  }
+  if (!reader.is_over()) reader.end(how);
+}
+
 // What a trace has of a call (OpenTelemetry's conventions for generative AI): no contents.
 // A longer name is none that a provider has.
 constexpr std::size_t kMostName = 200;
@@ -174,6 +199,7 @@ class Asking {
     request.op = attempt.id;
     request.stop = watch_->stop.get_token();
     request.rest = [this](const PartialAnswer& answer) { return rest_of(answer); };
+    std::string how = "the stream ended without its last event";
     try {
       FetchResponse response = co_await agent_.fetch(std::move(request));
       if (response.status() >= 400) co_await refuse(response);
@@ -182,12 +208,11 @@ class Asking {
       if (!error.sent() && error.phase() < FetchPhase::kBody) throw NotCalled(failure_of(error));
       const bool was_stopped = watch_->stop.stop_requested();
       if (call_.is_resumable && !was_stopped) throw;
-      reader_.end(error.what());
+      how = error.what();
     }
-    if (watch_->stop.stop_requested()) {
-      auto stopping = stop_answer(agent_, provider_, call_, reader_.answer());
-      co_await std::move(stopping);
-    }
+    watch_->is_over = true;
+    auto finishing = finish(agent_, provider_, call_, reader_, watch_->stop.get_token(), how);
+    co_await std::move(finishing);
     describe_answer(attempt, reader_.answer());
     const auto used = reader_.answer().usage().total();
     if (used && *used >= 0 && reader_.answer().is_whole())
@@ -202,9 +227,8 @@ class Asking {
     if (!stored || stored->status >= 400)
       throw NotCalled({FailureKind::kCut, "the turn was stopped"});
     reader_.feed_stored(*stored);
-    if (!reader_.is_over()) reader_.end("the turn was stopped");
-    auto stopping = stop_answer(agent_, provider_, call_, reader_.answer());
-    co_await std::move(stopping);
+    auto finishing = finish(agent_, provider_, call_, reader_, call_.stop, "the turn was stopped");
+    co_await std::move(finishing);
     co_return reader_.outcome();
   }
   // After a crash in the middle of the answer.
@@ -251,7 +275,6 @@ class Asking {
         feed(*piece);
     }
     if (is_json) reader_.feed_whole(body);
-    if (!reader_.is_over()) reader_.end("the stream ended without its last event");
   }
   void feed(std::string_view piece) {
     if (reader_.feed(piece)) watch_->last = agent_.uptime();
@@ -278,24 +301,9 @@ Task<Probed> look(Agent& agent, const Provider& provider, const ModelCall& call,
   const std::optional<PartialAnswer> stored = agent.partial_answer(attempt.id);
   if (stored && stored->status >= 400) co_return Probed::not_executed();
   if (stored) reader.feed_stored(*stored);
-  bool is_gone = false;
-  for (int i = 0, lost = 0; call.is_resumable && i < kPolls && lost < kLostPolls; ++i) {
-    if (reader.is_over() || is_gone || call.stop.stop_requested()) break;
-    std::optional<HttpCall> poll = provider.follow_up(FollowUp::kPoll, reader.answer());
-    if (!poll) break;
-    auto asking = ask_aside(agent, call, std::move(*poll));
-    const Aside answer = co_await std::move(asking);
-    is_gone = answer.is_final();
-    lost = answer.ok() ? 0 : lost + 1;
-    if (answer.ok()) reader.feed_whole(answer.body);
-    if (!reader.is_over() && !is_gone) co_await agent.sleep(kPollDelay);
-  }
-  const bool is_dropped = !reader.is_over() && !is_gone;
-  if (!reader.is_over()) reader.end("the server stopped in the middle of the answer");
-  if (is_dropped) {
-    auto stopping = stop_answer(agent, provider, call, reader.answer());
-    co_await std::move(stopping);
-  }
+  auto finishing = finish(agent, provider, call, reader, call.stop,
+                          "the server stopped in the middle of the answer");
+  co_await std::move(finishing);
   co_return Probed::completed(Json(reader.outcome()));
 }
 

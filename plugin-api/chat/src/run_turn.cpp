@@ -122,15 +122,18 @@ Task<void> Chat::drop_calls(TurnRecord& turn, std::string fiber) {
   of_work.states = {OperationState::kCompleted, OperationState::kInterrupted,
                     OperationState::kUnknown};
   of_work.fiber = fiber;
-  for (;;) {
-    const std::vector<OperationRecord> left = agent.list_operations(of_work);
-    if (left.empty()) break;
-    of_work.after = left.back().id;
-    for (const OperationRecord& call : left) {
-      if (!call.kind.starts_with(kModelKind)) continue;
-      auto dropping = drop_call(agent, *provider, of_turn, call);
-      const std::optional<Usage> of_call = co_await std::move(dropping);
-      if (of_call && call.args == reserved) used = of_call;
+  for (const char* const kind : {kModelKind, kResumableKind}) {
+    of_work.kind = kind;
+    of_work.after.clear();
+    for (;;) {
+      const std::vector<OperationRecord> left = agent.list_operations(of_work);
+      if (left.empty()) break;
+      of_work.after = left.back().id;
+      for (const OperationRecord& call : left) {
+        auto dropping = drop_call(agent, *provider, of_turn, call);
+        const std::optional<Usage> of_call = co_await std::move(dropping);
+        if (of_call && call.args == reserved) used = of_call;
+      }
     }
   }
   if (used)

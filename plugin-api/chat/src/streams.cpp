@@ -227,9 +227,10 @@ bool Streams::send_large(const Connection& client, const std::string& frame) con
   return true;
 }
 
+// No more is read than a frame takes.
 std::string Streams::snapshot(bool is_connect) const {
   std::string all;
-  for (TranscriptPage page; !page.is_last;) {
+  for (TranscriptPage page; !page.is_last && all.size() <= limits_.frame_bytes;) {
     page = transcript_.page(page.cursor, kSnapshotPage);
     all += page.text;
   }

@@ -24,9 +24,10 @@ constexpr std::size_t kIdsOfStatement = 1'000;  // their JSON text is below a va
 }  // namespace
 
 ListChange Transcript::accept(Json list, std::span<const std::int64_t> hashes,
-                              ClientHistory history, bool is_regenerate, SentList sent) {
-  if (history == ClientHistory::kAppend) return append(list, is_regenerate);
-  return edit(std::move(list), hashes, is_regenerate, std::move(sent));
+                              ClientHistory history, bool is_regenerate, SentList sent,
+                              std::span<const std::string> spared) {
+  if (history == ClientHistory::kAppend) return append(list, is_regenerate, spared);
+  return edit(std::move(list), hashes, is_regenerate, std::move(sent), spared);
 }
 
 void Transcript::find_stored(std::span<const SentMessage> messages, ClientHistory history,
@@ -45,13 +46,16 @@ void Transcript::find_stored(std::span<const SentMessage> messages, ClientHistor
   }
 }
 
-ListChange Transcript::append(const Json& list, bool is_regenerate) {
+ListChange Transcript::append(const Json& list, bool is_regenerate,
+                              std::span<const std::string> spared) {
   ListChange change;
   std::unordered_set<std::string> fresh = ids_not_stored(wanted_of(list, {}));
   const std::string& last = list.empty() ? std::string() : parts::text(list.back(), "id");
   if (is_regenerate && !list.empty() && !fresh.contains(last)) {
     const Query gone = agent_.sql(
-        "DELETE FROM chat_messages WHERE seq > (SELECT seq FROM chat_messages WHERE id = ?)", last);
+        "DELETE FROM chat_messages WHERE seq > (SELECT seq FROM chat_messages WHERE id = ?) "
+        "AND id NOT IN (SELECT value FROM json_each(?))",
+        last, to_text(Json(spared)));
     change.removed = static_cast<std::size_t>(gone.changes());
   }
   for (const Json& message : list) {
@@ -64,7 +68,7 @@ ListChange Transcript::append(const Json& list, bool is_regenerate) {
 }
 
 ListChange Transcript::edit(Json list, std::span<const std::int64_t> hashes, bool is_regenerate,
-                            SentList sent) {
+                            SentList sent, std::span<const std::string> spared) {
   const std::unordered_set<std::string> differing = ids_not_stored(wanted_of(list, hashes));
   std::unordered_set<std::string> kept = std::move(sent.stored);
   std::unordered_set<std::string> ids;
@@ -95,6 +99,7 @@ ListChange Transcript::edit(Json list, std::span<const std::int64_t> hashes, boo
       change.written.push_back(id);
     kept.insert(id);
   }
+  kept.insert(spared.begin(), spared.end());
   if (is_regenerate && reconciled.are_all_stored) change.removed = remove_others(kept);
   return change;
 }

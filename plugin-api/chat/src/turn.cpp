@@ -5,6 +5,9 @@
 #include <hearth/chat/chunk.hpp>
 
 #include <algorithm>
+#include <functional>
+#include <set>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -20,6 +23,16 @@ bool last_step_has_calls(const Json& message) {
     if (is_tool_part(*part) && !parts::is_true(*part, "providerExecuted")) return true;
   }
   return false;
+}
+
+// The ids of the first calls of a message.
+std::set<std::string, std::less<>> first_calls(const Json& message, std::uint64_t count) {
+  std::set<std::string, std::less<>> ids;
+  for (const Json& part : parts::of(message)) {
+    if (ids.size() == count) break;
+    if (is_tool_part(part)) ids.insert(parts::text(part, "toolCallId"));
+  }
+  return ids;
 }
 
 std::string open_text(const Json& message) {
@@ -154,6 +167,7 @@ ModelCall Turn::model_call(HttpCall request) const {
                  .request = std::move(request),
                  .is_resumable = is_answer && plan.is_resumable,
                  .open_text = is_answer ? plan.open_text : std::string(),
+                 .taken_ids = first_calls(running_.message(), plan.earlier_calls),
                  .used_events = is_answer ? running_.used_events(turn.step) : 0,
                  .stop = stop_token(),
                  .stall_timeout = std::chrono::milliseconds(chat_.options.stall_timeout_ms)};
@@ -238,6 +252,8 @@ Task<void> Turn::reserve_call(const HttpCall& request, std::string purpose) {
   if (!refusal.empty()) throw TurnFailed(refusal, "budget");
   turn.plan.purpose = std::move(purpose);
   turn.plan.is_resumable = model_.is_resumable;
+  turn.plan.earlier_calls = static_cast<std::uint64_t>(
+      std::ranges::count_if(parts::of(running_.message()), is_tool_part));
   turn.plan.finish_reason.clear();
   running_.save();
 }

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,10 +35,11 @@ class ModelAnswer {
  public:
   static constexpr std::size_t kMaxParts = 1000;
 
-  // `ids` begins the ids of calls for which the provider has none: unique among the agent's
-  // answers. `open_text`: this call goes on in that part of text, which the last answer has left
-  // open.
-  explicit ModelAnswer(std::string ids = {}, std::string open_text = {});
+  // `ids` begins the ids of calls for which the provider has none, or one of `taken`: unique among
+  // the agent's answers. `open_text`: this call goes on in that part of text, which the last answer
+  // has left open.
+  explicit ModelAnswer(std::string ids = {}, std::string open_text = {},
+                       std::set<std::string, std::less<>> taken = {});
 
   // ---- for a provider. After the end of the answer they do nothing.
 
@@ -129,6 +131,7 @@ class ModelAnswer {
   [[nodiscard]] std::string call_id(std::string_view given) const;
 
   std::string ids_;
+  std::set<std::string, std::less<>> taken_;
   std::string adopted_;  // the open text of the last answer, until it is used or ended
   std::vector<Part> parts_;
   std::vector<Json> chunks_;

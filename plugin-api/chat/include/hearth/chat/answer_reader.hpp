@@ -49,10 +49,9 @@ using TakeChunks = std::function<void(std::vector<Json> chunks, std::uint64_t ev
 // Lifetime  `provider` outlives it.
 class AnswerReader {
  public:
-  // `ids`, `open_text`: of ModelAnswer. `take`: null if nothing wants the chunks
-  explicit AnswerReader(const Provider& provider, std::string ids = {},
-                        const std::string& open_text = {}, std::uint64_t used_events = 0,
-                        TakeChunks take = nullptr);
+  // `take`: null if nothing wants the chunks
+  explicit AnswerReader(const Provider& provider, ModelAnswer answer = ModelAnswer(),
+                        std::uint64_t used_events = 0, TakeChunks take = nullptr);
 
   // Whether there were chunks, also if the log has them.
   bool feed(std::string_view bytes);

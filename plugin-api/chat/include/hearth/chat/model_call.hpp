@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -40,7 +41,8 @@ struct ModelCall {
   bool is_resumable = false;
   // Tokens, at most: the operation's cost, until the provider has reported what it has used.
   std::uint64_t cost = 0;
-  std::string open_text;          // of ModelAnswer
+  std::string open_text = {};                         // of ModelAnswer ...
+  std::set<std::string, std::less<>> taken_ids = {};  // ... the same
   std::uint64_t used_events = 0;  // of this call's answer, whose chunks are in the log
   std::stop_token stop;
   std::chrono::milliseconds stall_timeout{};  // 0: off

@@ -88,8 +88,10 @@ class Transcript {
   // that is stored; with kEdit what is not in the list, if all of the list is stored.
   //
   // `hashes`: hash_messages(list). `sent`: of a long frame, without the messages it has left out.
+  // `spared`: ids that regenerate leaves, of questions that wait.
   ListChange accept(Json list, std::span<const std::int64_t> hashes, ClientHistory history,
-                    bool is_regenerate, SentList sent = {});
+                    bool is_regenerate, SentList sent = {},
+                    std::span<const std::string> spared = {});
 
   // Makes one message of these, which are in order: with the id of the last one, all their text in
   // one part with blank lines between, and then the other parts. The others are removed. False: one
@@ -128,9 +130,9 @@ class Transcript {
       std::span<const Wanted> messages) const;
   [[nodiscard]] Json with_equal_calls(Json rest, const std::unordered_set<std::string>& kept) const;
   [[nodiscard]] Json candidates(const Json& rest, const std::unordered_set<std::string>& ids) const;
-  ListChange append(const Json& list, bool is_regenerate);
+  ListChange append(const Json& list, bool is_regenerate, std::span<const std::string> spared);
   ListChange edit(Json list, std::span<const std::int64_t> hashes, bool is_regenerate,
-                  SentList sent);
+                  SentList sent, std::span<const std::string> spared);
   std::size_t remove_others(const std::unordered_set<std::string>& kept);
 
   Agent& agent_;

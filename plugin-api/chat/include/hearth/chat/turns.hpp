@@ -66,6 +66,7 @@ struct CallPlan {
   std::optional<Reservation> reservation;  // of a call that is not over ...
   std::string purpose;                     // ... as in ModelCall
   bool is_resumable = false;               // the same
+  std::uint64_t earlier_calls = 0;         // calls of tools in the message before it
   int generated = 0;                       // Turn::generate() that are over
   std::uint64_t base_parts = 0;            // parts of the message before the turn
   bool is_handed_over = false;             // the agent has left memory between two calls, in order
@@ -73,8 +74,8 @@ struct CallPlan {
   int overflows = 0;                       // ... and after one that was refused as too long ...
   std::optional<std::string> too_long;     // ... in these words, until it is compacted
   HEARTH_FIELDS(whole_calls, is_cut, open_text, is_paused, finish_reason, usage, reservation,
-                purpose, is_resumable, generated, base_parts, is_handed_over, compactions,
-                overflows, too_long)
+                purpose, is_resumable, earlier_calls, generated, base_parts, is_handed_over,
+                compactions, overflows, too_long)
 };
 
 struct TurnRecord {
