@@ -71,9 +71,9 @@ TEST_P(CutAgainTest, ATextThatTheHookDropsIsMadeAnew) {
   }
 }
 
-// It was whole in the ledger, but for its last event, or the space behind its one JSON body: of that
-// nothing was shown yet that the hook could drop. In the other dialects an answer is whole with its
-// last event alone, in the step that settles it.
+// It was whole in the ledger, but for its last event, or the space behind its one JSON body: of
+// that nothing was shown yet that the hook could drop. In the other dialects an answer is whole
+// with its last event alone, in the step that settles it.
 TEST(WholeAnswerTest, C38_IsUsedUnlessTheHookDropsIt) {
   const auto choice = [](const Json& rest) {
     Json one{{"index", 0}};
