@@ -10,7 +10,7 @@ namespace hearth::chat {
 
 namespace {
 
-std::string lower(std::string_view text) {
+std::string in_lower_case(std::string_view text) {
   std::string result(text);
   for (char& c : result)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -20,7 +20,7 @@ std::string lower(std::string_view text) {
 }  // namespace
 
 bool is_one_body(std::string_view content_type) {
-  return lower(content_type).starts_with("application/json");
+  return in_lower_case(content_type).starts_with("application/json");
 }
 
 Failure CallOutcome::as_failure() const {
@@ -66,7 +66,7 @@ void AnswerReader::feed_whole(std::string_view body) {
 
 void AnswerReader::feed_stored(const PartialAnswer& stored) {
   const bool is_json = std::ranges::any_of(stored.headers, [](const auto& header) {
-    return lower(header.first) == "content-type" && is_one_body(header.second);
+    return in_lower_case(header.first) == "content-type" && is_one_body(header.second);
   });
   if (!is_json)
     feed(stored.body);
