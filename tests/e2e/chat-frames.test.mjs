@@ -242,7 +242,8 @@ describe("frames of chats", () => {
       const from = (await model.journal()).length;
       const client = await Chat.join(t, server, name);
       client.say("r1", script(name, [...(i % 2 ? [{ words: 2 }] : []), { hold: name }, { words: 1 }]));
-      const { request } = await model.until(({ event }) => event === (i % 2 ? "first" : "request"), from);
+      const { request } = await model.until(({ event, body }) => event === "request" && JSON.stringify(body).includes(name), from);
+      if (i % 2) await model.until((line) => line.event === "first" && line.request === request, from);
       const stoppedAt = Date.now();
       client.send({ type: "cf_agent_chat_request_cancel", id: "r1" });
       const { time } = await model.until((line) => line.event === "disconnect" && line.request === request, from);
