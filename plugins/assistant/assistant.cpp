@@ -12,7 +12,6 @@
 #include <chrono>
 #include <exception>
 #include <memory>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -99,10 +98,11 @@ class Assistant : public hearth::ChatAgent {
 
   // A call of another agent, which a stop does not wait for.
   struct AgentCall {
-    explicit AgentCall(Assistant& agent) : over(agent) {}
-    std::optional<hearth::Json> answer;
+    explicit AgentCall(Assistant& agent) : changed(agent) {}
+    bool is_over = false;
+    hearth::Json answer;
     std::exception_ptr failure;
-    hearth::Signal over;
+    hearth::Signal changed;
   };
 
   hearth::Task<hearth::Json> call_agent(const assistant::ToolConfig& config, hearth::Json input,
@@ -110,12 +110,12 @@ class Assistant : public hearth::ChatAgent {
     auto call = std::make_shared<AgentCall>(*this);
     after_turn(
         [this, call, &config, input = std::move(input)] { return ask_agent(call, config, input); });
-    while (!call->answer && !call->failure) {
-      auto waiting = call->over.wait(stop);
+    while (!call->is_over) {
+      auto waiting = call->changed.wait(stop);
       co_await std::move(waiting);
     }
     if (call->failure) std::rethrow_exception(call->failure);
-    co_return *std::move(call->answer);
+    co_return std::move(call->answer);
   }
 
   hearth::Task<void> ask_agent(std::shared_ptr<AgentCall> call, const assistant::ToolConfig& config,
@@ -134,7 +134,8 @@ class Assistant : public hearth::ChatAgent {
     } catch (...) {
       call->failure = std::current_exception();
     }
-    call->over.notify();
+    call->is_over = true;
+    call->changed.notify();
   }
 
   // The callee's own answer, not the end of its work.
