@@ -380,6 +380,8 @@ AdminOutput show_why(const Asker& asker) {
 
 AdminOutput show_stuck(const Asker& asker) {
   const AdminCommand& command = asker.command;
+  if (command.all && !command.agent_class.empty())
+    return bad_usage("stuck takes a CLASS or --all, not both");
   return asker.get(
       with_query("/admin/stuck?limit=" + std::to_string(command.limit),
                  {{"class", command.all ? "*" : command.agent_class}, {"after", command.after}}),

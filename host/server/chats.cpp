@@ -82,16 +82,43 @@ std::string fiber_key(std::string_view turn) {
   return "chat:" + std::string(turn);
 }
 
+// The record of the fiber that runs the turn; null: none does.
+Result<Json> fiber_of(AgentContext& agent, std::string_view turn) {
+  const auto text = agent.work().fibers().inspect("", fiber_key(turn));
+  if (!text) return Json();
+  return parse_host_json(*text);
+}
+
+// A turn whose fiber is cancelled runs for the chat's tables until the chat is told.
+void correct_state(Json& row, const Json& fiber) {
+  if (text_member(row, "state") == "running" && text_member(fiber, "status") == "aborted")
+    row["state"] = "stopping";
+}
+
+// The rows with their states corrected; `id`: the member that names the turn.
+Result<Json> read_turns(AgentContext& agent, const char* id, std::string_view sql,
+                        std::optional<std::string_view> value = std::nullopt) {
+  auto rows = read_chat(agent, sql, value);
+  if (!rows) return rows;
+  for (Json& row : *rows) {
+    if (text_member(row, "state") != "running") continue;
+    const auto fiber = fiber_of(agent, text_member(row, id));
+    if (!fiber) return fiber;
+    correct_state(row, *fiber);
+  }
+  return rows;
+}
+
 }  // namespace
 
 Result<std::string> chat_summary(AgentContext& agent) {
-  const auto rows = read_chat(agent, kSummary);
+  const auto rows = read_turns(agent, "turn", kSummary);
   if (!rows) return rows.error();
   return rows->empty() ? std::string("null") : dump_json(rows->front());
 }
 
 Result<std::string> list_turns(AgentContext& agent, std::string_view after) {
-  const auto rows = read_chat(agent, kTurns, after);
+  const auto rows = read_turns(agent, "id", kTurns, after);
   if (!rows) return rows.error();
   return dump_json(*rows);
 }
@@ -104,15 +131,10 @@ Result<std::string> find_turn(AgentContext& agent, std::string_view id) {
   for (const char* const part : {"spent", "incident"}) {
     if (auto its = parse_host_json(text_member(turn, part))) turn[part] = *std::move(its);
   }
-  Json& fiber = turn["fiber"] = nullptr;
-  if (const auto text = agent.work().fibers().inspect("", fiber_key(id))) {
-    auto record = parse_host_json(*text);
-    if (!record) return record.error();
-    fiber = *std::move(record);
-    // The chat is not told yet.
-    if (text_member(fiber, "status") == "aborted" && text_member(turn, "state") == "running")
-      turn["state"] = "stopping";
-  }
+  auto fiber = fiber_of(agent, id);
+  if (!fiber) return fiber.error();
+  correct_state(turn, *fiber);
+  turn["fiber"] = *std::move(fiber);
   return dump_json(turn);
 }
 

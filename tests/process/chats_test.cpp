@@ -1,20 +1,17 @@
 // `hearth chats`, and what `hearth why` says of chats, with a real server and a scripted model.
 #include "json/json.hpp"
-#include "process/process_fixture.hpp"
+#include "process/operator_fixture.hpp"
 #include "support/built.hpp"
 
-#include <chrono>
 #include <filesystem>
 #include <memory>
-#include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace hearth::testing {
 namespace {
 
-class ChatsTest : public ProcessTest {
+class ChatsTest : public OperatorTest {
  protected:
   ChatsTest() : model_({"python3", (built::sources() / "packaging/model_server").string()}) {
     install(bundled("assistant"), "assistant.so");
@@ -40,26 +37,6 @@ class ChatsTest : public ProcessTest {
                           "/chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                           "Content-Length: " +
                           std::to_string(body.size()) + "\r\n\r\n" + body);
-  }
-  [[nodiscard]] std::string ask(const std::vector<std::string>& arguments) const {
-    const auto command = run(arguments);
-    const Ending ending = command->wait();
-    EXPECT_EQ(ending, kClean) << command->log();
-    return command->out();
-  }
-  [[nodiscard]] Json json(std::vector<std::string> arguments) const {
-    arguments.emplace_back("--json");
-    return parse_json(ask(arguments)).value();
-  }
-  template <class Look, class Holds>
-  static Json soon(const Look& look, const Holds& holds) {
-    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
-    for (;;) {
-      Json seen = look();
-      if (holds(seen)) return seen;
-      if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error(dump_json(seen));
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
   }
   // The chat in the list, once it is in this state and so many turns wait behind it.
   [[nodiscard]] Json chat(const std::string& agent, const std::string& state,
@@ -117,9 +94,8 @@ TEST_F(ChatsTest, AreListedShownAndCancelledByTheirTurns) {
   EXPECT_EQ(shown.at("fiber").at("status"), "running");
 
   const auto second = turns.at(0).at("id").get<std::string>();
-  const auto refused = run({"chats", "cancel", "talks/a", second});
-  EXPECT_EQ(refused->wait(), kFailed);
-  EXPECT_NE(refused->log().find("its state is queued"), std::string::npos) << refused->log();
+  const std::string why_not = refused({"chats", "cancel", "talks/a", second});
+  EXPECT_NE(why_not.find("its state is queued"), std::string::npos) << why_not;
   EXPECT_EQ(ask({"chats", "cancel", "talks/a", first, "--note", "enough"}),
             "turn " + first + " is stopping\n");
   const Json ended = soon([&] { return json({"chats", "show", "talks/a", first}); },
@@ -127,6 +103,24 @@ TEST_F(ChatsTest, AreListedShownAndCancelledByTheirTurns) {
   EXPECT_EQ(ended.at("record").at("fiber").at("error"), "enough");
   EXPECT_EQ(chat("a", "running").at("turn"), second) << "the next one goes on";
   EXPECT_NE(ask({"audit", "-n", "20"}).find(R"("kind":"turn")"), std::string::npos);
+}
+
+// Without the library, which ends a cancelled turn.
+TEST_F(ChatsTest, ACancelledTurnIsStoppingUntilTheChatIsTold) {
+  say("a", R"([[{"words":2},{"hold":"a"}]])");
+  const auto turn = chat("a", "running").at("turn").get<std::string>();
+  clients_.clear();
+  (void)server_->kill();
+  std::filesystem::remove(root_ / "plugins/assistant.so");
+  server_ = start();
+  EXPECT_EQ(chat("a", "running").at("turn"), turn);
+  const std::string stopping = "turn " + turn + " is stopping\n";
+  EXPECT_EQ(ask({"chats", "cancel", "talks/a", turn}), stopping);
+  EXPECT_EQ(chat("a", "stopping").at("turn"), turn);
+  const Json turns = json({"chats", "show", "talks/a", "--state", "stopping"}).at("work");
+  ASSERT_EQ(turns.size(), 1U);
+  EXPECT_EQ(turns.at(0).at("id"), turn);
+  EXPECT_EQ(json({"chats", "show", "talks/a", turn}).at("state"), "stopping");
 }
 
 TEST_F(ChatsTest, WhyNamesTheApprovalOrTheClientThatIsMissingAlsoColdAndWithoutTheLibrary) {
@@ -152,6 +146,9 @@ TEST_F(ChatsTest, WhyNamesTheApprovalOrTheClientThatIsMissingAlsoColdAndWithoutT
   EXPECT_FALSE(wait_of_kind(waits_of("b"), "approval").empty());
   const std::string stuck = ask({"stuck", "talks"});
   EXPECT_NE(stuck.find("the tool \"pay\""), std::string::npos) << stuck;
+  const auto both = run({"stuck", "talks", "--all"});
+  EXPECT_EQ(both->wait(), kBadUsage);
+  EXPECT_NE(both->log().find("a CLASS or --all, not both"), std::string::npos) << both->log();
 }
 
 }  // namespace
