@@ -211,6 +211,10 @@ std::vector<ScheduleRow> ScheduleTable::list(const ScheduleFilter& filter) {
     place = place_of(*last);
     seq = last->seq;
   }
+  const Param limit(static_cast<std::int64_t>(filter.limit));
+  if (filter.by_age)
+    return all("WHERE kind = 3 AND parent IS NULL AND seq > ?1 ORDER BY seq LIMIT ?2",
+               std::array{Param(seq), limit});
   // Without the first condition of ?1, SQLite would not begin at that place of the index.
   return all("INDEXED BY cf_agents_jobs_time WHERE kind = 3 AND parent IS NULL AND " HEARTH_PLACE
              " >= ?1 AND (" HEARTH_PLACE
@@ -220,7 +224,7 @@ std::vector<ScheduleRow> ScheduleTable::list(const ScheduleFilter& filter) {
              "(?7 = 0 OR next_at BETWEEN 1 AND ?7 - 1) ORDER BY " HEARTH_PLACE ", seq LIMIT ?8",
              std::array{Param(place), Param(seq), Param(filter.type ? to_string(*filter.type) : ""),
                         Param(filter.callback), Param(filter.state), Param(filter.from_ms),
-                        Param(filter.until_ms), Param(static_cast<std::int64_t>(filter.limit))});
+                        Param(filter.until_ms), limit});
 }
 
 std::optional<ScheduleRow> ScheduleTable::first_due() {

@@ -57,6 +57,7 @@ struct ScheduleFilter {
   std::int64_t until_ms = 0;  // 0: no bound
   std::string_view after{};
   std::size_t limit = 100;
+  bool by_age = false;  // all of them, the oldest first, instead of those that fit by time
 };
 
 struct ScheduleSettings {

@@ -1,6 +1,7 @@
 #include "server/agent_visits.hpp"
 
 #include "protocol/class_segment.hpp"
+#include "server/shard_questions.hpp"
 
 #include <future>
 #include <utility>
@@ -55,6 +56,32 @@ Result<std::string> visit_agent(runtime::Runtime& runtime, const storage::AgentK
   if (answer.wait_until(until) == std::future_status::ready) return answer.get();
   return Error{Errc::kUnavailable,
                "the agent, or the event loop that it lives on, does not answer"};
+}
+
+Result<void> destroy_agent(runtime::Runtime& runtime, const storage::AgentKey& key,
+                           std::chrono::milliseconds patience) {
+  struct Tried {
+    runtime::AgentState state{};  // before
+    Result<void> done;
+  };
+  using runtime::AgentState;
+  const auto until = std::chrono::steady_clock::now() + patience;
+  for (;;) {
+    const auto tried = ask_home(runtime, key, patience, [key](runtime::Shard& shard) {
+      const AgentState state = shard.standing(key).state;
+      return Tried{.state = state, .done = shard.destroy(key)};
+    });
+    if (!tried) return no_loop();
+    const bool is_on_its_way = tried->state == AgentState::kWaking ||
+                               tried->state == AgentState::kLeaving ||
+                               tried->state == AgentState::kEnding;
+    if (tried->done || !is_on_its_way) return tried->done;
+    // A visit takes place when it is live or cold.
+    const auto looks = [](extensions::AgentContext&) -> Result<std::string> {
+      return std::string();
+    };
+    if (!visit_agent(runtime, key, looks, until)) return tried->done;
+  }
 }
 
 }  // namespace hearth::server

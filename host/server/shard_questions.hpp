@@ -84,14 +84,6 @@ auto ask_all(runtime::Runtime& runtime, std::chrono::milliseconds patience,
   return questions.wait();
 }
 
-// Destroys an agent for ever.
-inline Result<void> destroy_agent(runtime::Runtime& runtime, const storage::AgentKey& key,
-                                  std::chrono::milliseconds patience) {
-  const auto destroyed =
-      ask_home(runtime, key, patience, [key](runtime::Shard& shard) { return shard.destroy(key); });
-  return destroyed ? *destroyed : no_loop();
-}
-
 // Brings that to the device. `what`: "agent" or "object".
 inline Result<void> sync_end(runtime::Runtime& runtime, std::string_view what) {
   if (runtime.sync_directory()) return {};

@@ -1,6 +1,6 @@
 #pragma once
-// Places in lists of work: the `next` of a page, which stays good when the work of that place has
-// ended, was removed, or has moved to another time.
+// Places in lists of work, which are by age: the `next` of a page, which stays good when the work
+// of that place has ended or was removed.
 
 #include "storage/agent_database.hpp"
 

@@ -55,6 +55,7 @@ constexpr std::array<Kind, 4> kKinds{
            durable::ScheduleFilter filter;
            filter.after = after;
            filter.limit = kAtOnce;
+           filter.by_age = true;  // one that moves in time is in one page
            return agent.work().schedules().list(filter);
          },
          [](AgentContext& agent, std::string_view id) { return agent.work().schedules().get(id); }},

@@ -6,8 +6,8 @@
 //                 `failures` times before it works
 //             wait(id), inspect(id), list(), dead(), cancel(id, reason), resolve(id, result),
 //                 retry(id), forget()
-//             push(callback, payload), later(callback, ms, payload), items(), schedules(),
-//                 again(id)
+//             push(callback, payload), later(callback, ms, payload), every(callback, ms, payload),
+//                 items(), schedules(), again(id)
 //             journal() -> what has happened, in order; write(entry)
 //             alarm_in(ms, entry): an alarm that calls write
 //             note_for_operators(what, detail, times) -> how many entries the audit log took
@@ -51,6 +51,7 @@ class DurableAgent : public hearth::Agent {
     m.add("forget", &DurableAgent::forget);
     m.add("push", &DurableAgent::push);
     m.add("later", &DurableAgent::later);
+    m.add("every", &DurableAgent::every);
     m.add("items", &DurableAgent::items);
     m.add("schedules", &DurableAgent::schedules);
     m.add("again", &DurableAgent::again);
@@ -140,6 +141,9 @@ class DurableAgent : public hearth::Agent {
   }
   std::string later(const std::string& callback, int ms, const hearth::Json& payload) {
     return schedule(std::chrono::milliseconds(ms), callback, payload).id;
+  }
+  std::string every(const std::string& callback, int ms, const hearth::Json& payload) {
+    return schedule_every(std::chrono::milliseconds(ms), callback, payload).id;
   }
   std::vector<hearth::QueueItem> items() { return list_queue(); }
   std::vector<hearth::Schedule> schedules() { return list_schedules(); }

@@ -1,7 +1,7 @@
 // Each command and route of an operator that looks at work and events, against a real server.
 #include "json/json.hpp"
 #include "process/agent_client.hpp"
-#include "process/process_fixture.hpp"
+#include "process/operator_fixture.hpp"
 #include "support/built.hpp"
 
 #include <chrono>
@@ -14,18 +14,11 @@
 namespace hearth::testing {
 namespace {
 
-class OperateTest : public ProcessTest {
+class OperateTest : public OperatorTest {
  protected:
   OperateTest() { install(bundled("counter"), "counter.so"); }
 
   void start() { server_ = serve_ready(); }
-  // What the command prints. It succeeds.
-  [[nodiscard]] std::string ask(const std::vector<std::string>& arguments) const {
-    const auto command = run(arguments);
-    const Ending ending = command->wait();
-    EXPECT_EQ(ending, kClean) << command->log();
-    return command->out();
-  }
   // Until the command has printed a line with this text.
   static std::string line_with(ServerProcess& command, const std::string& text) {
     for (;;) {
@@ -84,32 +77,27 @@ class WorkTest : public OperateTest {
             const std::string& arguments = "[]") const {
     return AgentClient(*server_, "/agents/" + path).call(method, arguments);
   }
-  Json json(std::vector<std::string> arguments) const {
-    arguments.emplace_back("--json");
-    return parse_json(ask(arguments)).value();
-  }
   // The id of the first such piece of work that is in this state, once there is one.
   std::string id_of(const std::string& group, const std::string& agent,
                     const std::string& state) const {
-    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
-    Json page;
-    while (std::chrono::steady_clock::now() < deadline) {
-      page = json({group, "list", agent, "--state", state});
-      if (!page.at("work").empty()) return page.at("work").at(0).at("id").get<std::string>();
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-    ADD_FAILURE() << agent << " has no " << state << ": " << dump_json(page);
-    return {};
-  }
-  // What the command says when the server refuses it.
-  std::string refused(const std::vector<std::string>& arguments) const {
-    const auto command = run(arguments);
-    EXPECT_EQ(command->wait(), kFailed) << command->out();
-    return command->log();
+    const Json page = soon([&] { return json({group, "list", agent, "--state", state}); },
+                           [](const Json& seen) { return !seen.at("work").empty(); });
+    return page.at("work").at(0).at("id").get<std::string>();
   }
   void evict(const std::string& agent_class, const std::string& name) const {
-    while (json({"evict", agent_class, name}).at("state") != "cold")
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    (void)soon([&] { return json({"evict", agent_class, name}); },
+               [](const Json& seen) { return seen.at("state") == "cold"; });
+  }
+  // The ids of a page, and its `next` or "".
+  std::vector<std::string> page_of(const std::string& group, const std::string& agent,
+                                   const std::string& after, int limit) const {
+    std::vector<std::string> command{group, "list", agent, "--limit", std::to_string(limit)};
+    if (!after.empty()) command.insert(command.end(), {"--after", after});
+    const Json page = json(command);
+    std::vector<std::string> found;
+    for (const Json& each : page.at("work")) found.push_back(each.at("id").get<std::string>());
+    found.push_back(page.at("next").is_null() ? "" : page.at("next").get<std::string>());
+    return found;
   }
   void walk_fibers(const std::string& path, const std::string& agent) const;
   void walk_schedules(const std::string& path, const std::string& agent) const;
@@ -162,11 +150,8 @@ void WorkTest::walk_schedules(const std::string& path, const std::string& agent)
             std::string::npos);
   EXPECT_NE(ask({"schedules", "resume", agent, id}).find("is waiting"), std::string::npos);
   EXPECT_NE(ask({"schedules", "run", agent, id}).find("schedule " + id), std::string::npos);
-  const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
-  while (dump_json(call(path, "journal")).find('x') == std::string::npos &&
-         std::chrono::steady_clock::now() < deadline)
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_NE(dump_json(call(path, "journal")).find('x'), std::string::npos) << "it ran";
+  (void)soon([&] { return call(path, "journal"); },
+             [](const Json& seen) { return dump_json(seen).find('x') != std::string::npos; });
   call(path, "later", R"(["note", 86400000, "y"])");
   const std::string other = id_of("schedules", agent, "waiting");
   EXPECT_EQ(ask({"schedules", "cancel", agent, other}), "schedule " + other + " is removed\n");
@@ -254,13 +239,7 @@ TEST_F(WorkTest, EachCommandWorksOnLiveAndColdAgentsAndOnSubAgents) {
 TEST_F(WorkTest, APageGoesOnWhereTheLastOneEndedWhateverHasBecomeOfItsLast) {
   const std::string agent = "DurableAgent/a";
   const auto ids = [&](const std::string& group, const std::string& after, int limit) {
-    std::vector<std::string> command{group, "list", agent, "--limit", std::to_string(limit)};
-    if (!after.empty()) command.insert(command.end(), {"--after", after});
-    const Json page = json(command);
-    std::vector<std::string> found;
-    for (const Json& each : page.at("work")) found.push_back(each.at("id").get<std::string>());
-    found.push_back(page.at("next").is_null() ? "" : page.at("next").get<std::string>());
-    return found;
+    return page_of(group, agent, after, limit);
   };
   for (const char* const hours : {"1", "2", "3", "4"})
     call("durable-agent/a", "later",
@@ -285,6 +264,46 @@ TEST_F(WorkTest, APageGoesOnWhereTheLastOneEndedWhateverHasBecomeOfItsLast) {
   EXPECT_EQ(ids("queue", first.at(2), 100), (std::vector<std::string>{items.at(2), ""}));
   EXPECT_NE(refused({"queue", "list", agent, "--after", "item/nothing"}).find("after"),
             std::string::npos);
+}
+
+TEST_F(WorkTest, AScheduleThatMovesBetweenTwoPagesIsInOneOfThem) {
+  const std::string agent = "DurableAgent/a";
+  const auto make = [&](const char* how, const char* entry) {
+    return call("durable-agent/a", how, "[\"note\", 3600000, \"" + std::string(entry) + "\"]")
+        .get<std::string>();
+  };
+  const std::string moving = make("every", "x");
+  const std::string second = make("later", "y");
+  const std::string third = make("later", "z");
+  const auto first = page_of("schedules", agent, "", 1);
+  ASSERT_EQ(first.at(0), moving);
+  (void)ask({"schedules", "run", agent, moving});
+  (void)soon([&] { return call("durable-agent/a", "journal"); },
+             [](const Json& seen) { return !seen.empty(); });
+  EXPECT_EQ(page_of("schedules", agent, first.at(1), 100),
+            (std::vector<std::string>{second, third, ""}));
+}
+
+TEST_F(WorkTest, AnAgentThatStartsOrLeavesIsDestroyedOnceItHas) {
+  const std::filesystem::path gate = root_ / "gate";
+  install(built::agent("versioned-1"), "versioned.so");
+  put("classes/slow-start.yaml", "class: SlowStart\ncode: ProbeAgent\noptions: {start_ms: 1000}\n");
+  put("classes/versioned.yaml",
+      "class: Versioned\nevict_grace: 5m\noptions: {evict_gate: \"" + gate.string() + "\"}\n");
+  server_ = nullptr;
+  server_ = serve_ready({"--config", "hearth.yaml"});
+  call("versioned/a", "version");
+  EXPECT_EQ(json({"evict", "Versioned", "a"}).at("state"), "live");
+  const auto destroy = run({"destroy", "Versioned", "a", "--yes"});
+  server_->wait_for_log("admin.destroy");
+  put("gate", "");
+  EXPECT_EQ(destroy->wait(), kClean) << destroy->log();
+
+  AgentClient starts(*server_, "/agents/slow-start/a");
+  starts.begin("get");
+  (void)soon([&] { return json({"why", "SlowStart/a"}); },
+             [](const Json& seen) { return seen.at("state") == "waking"; });
+  (void)ask({"destroy", "SlowStart", "a", "--yes"});
 }
 
 }  // namespace
