@@ -80,6 +80,7 @@ describe("the live log", () => {
   test("holds no connection while its tab is hidden, and goes on where it was", limits, async (t) => {
     const page = await open(t);
     page.expected = /ERR_ABORTED/;
+    await page.clock.install();
     await go(page, "log");
     await sees(page, "live");
     const ended = page.waitForEvent("requestfailed", isLog);
@@ -89,7 +90,8 @@ describe("the live log", () => {
     page.on("request", (request) => isLog(request) && asked.push(request.url()));
     await call(server, "durable-agent/unseen", "push", "hopeless", 7);
     await until("its end", () => server.log.includes("unseen"));
-    await new Promise((resolve) => setTimeout(resolve, 1500)); // longer than it waits to connect again
+    await page.clock.runFor(60_000); // longer than it waits to connect again
+    await page.evaluate(() => fetch("/readyz").then((answer) => answer.text())); // after all that it asked before
     assert.deepEqual(asked, []);
     await hide(page, false);
     await sees(page, "DurableAgent/unseen");
