@@ -87,7 +87,11 @@ class CountedJobs : public WorkPart, protected LinePolicy<Job> {
   void interrupt_on_purpose() final { line_.give_back_all(); }
   [[nodiscard]] bool due() const final { return line_.due(); }
   // Working: a try is in progress, or due. at_ms: when the next one is due.
-  [[nodiscard]] Wake wake() const final { return line_.wake(); }
+  [[nodiscard]] Wake wake() const final {
+    Wake wake = line_.wake();
+    wake.has_dead = jobs_.has_buried();
+    return wake;
+  }
 
   // ---- rows ----
   [[nodiscard]] std::optional<Job> find(std::string_view id) { return jobs_.find(kind_.kind, id); }

@@ -179,6 +179,7 @@ void Jobs::insert(Job& job) {
 
 void Jobs::update(const Job& job) {
   prepare_write();
+  has_buried_ = has_buried_ || job.dead;
   const std::array params{Param(job.seq),
                           number_of(job.state),
                           nullable(job.due_at_ms),
@@ -206,6 +207,10 @@ void Jobs::update(const Job& job) {
 
 void Jobs::erase(std::int64_t seq) {
   run("DELETE FROM cf_agents_jobs WHERE seq = ?", std::array{Param(seq)});
+}
+
+bool Jobs::any_dead() {
+  return number("SELECT 1 FROM cf_agents_jobs WHERE dead LIMIT 1", {}).has_value();
 }
 
 // ---- lines --------------------------------------------------------------------------------------

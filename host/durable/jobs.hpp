@@ -158,6 +158,10 @@ class Jobs {
   // Writes the columns that may change.
   void update(const Job& job);
   void erase(std::int64_t seq);  // with its documents
+  // A dead job was written by this object.
+  [[nodiscard]] bool has_buried() const { return has_buried_; }
+  // A job of any kind is dead. It may read all settled fibers.
+  [[nodiscard]] bool any_dead();
 
   // ---- traces ----
   // Sets the trace of a job, a traceparent. The first one stays.
@@ -209,6 +213,7 @@ class Jobs {
  private:
   storage::AgentDatabase& database_;
   bool exists_ = false;
+  bool has_buried_ = false;
 };
 
 }  // namespace hearth::durable

@@ -89,7 +89,7 @@ class ScheduleTable {
   // one-shots in progress.
   [[nodiscard]] std::optional<ScheduleRow> find_alike(std::string_view likeness, bool dead);
   // The schedules that match the filter, next due first. Empty also if no schedule has the id
-  // `after`.
+  // `after`. A schedule that moves in time between two pages by time may be in both, or in none.
   [[nodiscard]] std::vector<ScheduleRow> list(const ScheduleFilter& filter);
   // The waiting row with the earliest time, without paused and claimed rows.
   [[nodiscard]] std::optional<ScheduleRow> first_due();
@@ -105,6 +105,8 @@ class ScheduleTable {
   // By callback, if at least `least` one-shot rows of it are due. At most 100.
   [[nodiscard]] std::vector<std::pair<std::string, Crowd>> crowds(std::int64_t now_ms,
                                                                   std::int64_t least);
+
+  [[nodiscard]] bool has_buried() const { return jobs_.has_buried(); }
 
   // Gives the row its seq.
   void insert(ScheduleRow& row, std::string_view payload);

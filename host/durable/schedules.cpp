@@ -273,6 +273,7 @@ Wake Schedules::wake() const {
   wake.working = !line_.claimed().empty();
   // If max_running run, the end of a run begins the next due row.
   if (!line_.full()) wake.at_ms = line_.moment();
+  wake.has_dead = table_.has_buried();
   return wake;
 }
 

@@ -22,7 +22,7 @@ class WorkPart {
   virtual void interrupt_on_purpose() = 0;
   // True if some work would probably begin now.
   [[nodiscard]] virtual bool due() const = 0;
-  // When the agent must be awake again for this kind.
+  // When the agent must be awake again for this kind. has_dead: work of it has died since load().
   [[nodiscard]] virtual Wake wake() const = 0;
 
  protected:

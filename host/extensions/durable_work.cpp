@@ -72,7 +72,8 @@ DurableWork::DurableWork(storage::AgentDatabase& database, const storage::AgentK
 
 // ---- life ---------------------------------------------------------------------------------------
 
-void DurableWork::load(const std::optional<durable::EndedProcess>& ended) {
+void DurableWork::load(const std::optional<durable::EndedProcess>& ended, bool had_dead) {
+  had_dead_ = had_dead;
   if (!database_.exists() || !jobs_.exists()) return;
   if (ended) {
     plans_singly_ = is_of_fibers(*ended);
@@ -98,6 +99,12 @@ bool DurableWork::is_of_fibers(const durable::EndedProcess& ended) {
 }
 
 void DurableWork::close() {
+  had_dead_ = wake().has_dead;
+  is_closed_ = true;
+  try {
+    if (had_dead_ && !database_.broken()) had_dead_ = jobs_.any_dead();
+  } catch (const StorageError&) {  // NOLINT(bugprone-empty-catch): the index may say so in vain
+  }
   for (durable::WorkPart* part : parts_) part->close();
 }
 
@@ -308,6 +315,7 @@ bool DurableWork::empty() const {
 durable::Wake DurableWork::wake() const {
   durable::Wake wake;
   for (const durable::WorkPart* part : parts_) wake = either(wake, part->wake());
+  wake.has_dead = had_dead_ || (wake.has_dead && !is_closed_);
   return wake;
 }
 

@@ -93,9 +93,12 @@ class DurableWork {
   // they name none.
   void use(const AgentCalls& calls) { calls_ = &calls; }
   // Takes over the rows of an earlier instance. Once, before any other member. `ended`: the crash
-  // of that instance's process, if work of this agent caused it.
-  void load(const std::optional<durable::EndedProcess>& ended = std::nullopt);
-  // Releases the database. Afterwards only wake() and the other const members may be called.
+  // of that instance's process, if work of this agent caused it. `had_dead`: Wake::has_dead as the
+  // index has it.
+  void load(const std::optional<durable::EndedProcess>& ended = std::nullopt,
+            bool had_dead = false);
+  // Releases the database. Afterwards only wake() and the other const members may be called. Only
+  // now it looks whether dead work was revived or removed.
   void close();
   // The instance ends on purpose: interrupts the work in progress, which does not count as a try.
   void interrupt_on_purpose();
@@ -237,6 +240,8 @@ class DurableWork {
   // Traces of the notifications in progress, by id.
   std::map<std::string, std::string, std::less<>> notice_traces_;
 
+  bool had_dead_ = false;  // when it was loaded, or closed
+  bool is_closed_ = false;
   bool is_unreadable_ = false;      // see take_unreadable()
   bool alarm_comes_first_ = false;  // in next_notice()
   unsigned turn_ = 0;               // the kind that had the last turn

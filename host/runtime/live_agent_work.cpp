@@ -66,7 +66,7 @@ bool LiveAgent::send_notice(bool may_notify) {
 // Takes over the work of an earlier process. On a full disk what that writes cannot be committed:
 // it is undone, so that the agent can be read, and made again by the next instance.
 void LiveAgent::load_work() {
-  work_.load(services_.crashed.take(parts_.key));
+  work_.load(services_.crashed.take(parts_.key), services_.alarms.known(parts_.key).has_dead);
   if (!database_.dirty() || services_.data.has_room()) return;
   database_.roll_back();
   work_waits_for_room_ = true;

@@ -35,7 +35,8 @@ class Repair {
       : data_(data), clock_(clock), directory_(open_directory()) {
     directory_.empty_wal();
     for (storage::WakeEntry& each : directory_.wakes())
-      known_wakes_[std::move(each.key)] = {each.working, each.at_ms, each.unknown_operations};
+      known_wakes_[std::move(each.key)] = {each.working, each.at_ms, each.unknown_operations,
+                                           each.has_dead};
     for (AgentKey& each : directory_.condemned()) {
       if (restored != nullptr && each == *restored) {
         directory_.forget_condemned(each);
@@ -109,7 +110,8 @@ class Repair {
     wakes_.push_back({.key = key,
                       .at_ms = earlier.at_ms,
                       .working = earlier.working,
-                      .unknown_operations = earlier.unknown_operations});
+                      .unknown_operations = earlier.unknown_operations,
+                      .has_dead = earlier.has_dead});
   }
 
   // When the agent's rows want it to be awake. Changes that loading makes to the rows are not kept.
@@ -118,6 +120,7 @@ class Repair {
     extensions::DurableWork work(database, key, clock_, random_, settings_, events_, stops_);
     work.load();
     durable::Wake wake = work.wake();
+    wake.has_dead = durable::Jobs(database).any_dead();
     // Loading changes rows according to the class's settings, which are unknown here: the agent
     // should wake at once.
     if (database.dirty() && !wake.none()) wake.at_ms = unix_millis(clock_.wall_now());

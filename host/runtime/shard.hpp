@@ -153,8 +153,8 @@ class Shard final : private extensions::SubAgents {
   // What an agent waits for, but for its durable work.
   [[nodiscard]] std::vector<extensions::Wait> waits(const storage::AgentKey& key);
   // Agents with a wait that fits, in order: one of waits(), or one that the wake index knows. That
-  // knows operations that are unknown, and of the other durable work only the moment when it is
-  // due, which is the earliest one.
+  // knows operations that are unknown, that work is dead, and of the other durable work only the
+  // moment when it is due, which is the earliest one.
   [[nodiscard]] std::vector<storage::AgentKey> waiting(
       const std::function<bool(const extensions::Wait&)>& fits);
   // Names of a class's agents that are in memory or have clients: the first ones greater than

@@ -15,6 +15,7 @@ std::vector<extensions::Wait> waits_of(const durable::Wake& wake) {
   using extensions::WaitKind;
   std::vector<extensions::Wait> all;
   if (wake.unknown_operations.value_or(0) > 0) all.push_back({.kind = WaitKind::kUnknown});
+  if (wake.has_dead) all.push_back({.kind = WaitKind::kDeadItem});
   if (wake.at_ms && durable::is_next_version(*wake.at_ms)) {
     all.push_back({.kind = WaitKind::kCode});
   } else if (wake.at_ms) {

@@ -12,7 +12,7 @@ class Connection;
 // One number for all files: host.db, audit.db, server.db and those of agents. It rises with each
 // change after which this server would not read rightly what was written before. There are no
 // migrations: a file of another format is refused, and stays as it is.
-inline constexpr std::int64_t kDataFormat = 13;
+inline constexpr std::int64_t kDataFormat = 14;
 
 // Why the file is refused, and what to do.
 [[nodiscard]] std::string wrong_format(std::string_view file, std::int64_t found);

@@ -27,7 +27,8 @@ constexpr const char* kTables =
     // unknown_operations: NULL: all operations of the agent are settled.
     "CREATE TABLE wakes("
     "  class TEXT NOT NULL, name TEXT NOT NULL, at INTEGER, working INTEGER NOT NULL,"
-    "  unknown_operations INTEGER, PRIMARY KEY(class, name)) WITHOUT ROWID;"
+    "  unknown_operations INTEGER, dead INTEGER NOT NULL DEFAULT 0, "
+    "PRIMARY KEY(class, name)) WITHOUT ROWID;"
     "CREATE INDEX wakes_operations ON wakes(class, name) WHERE unknown_operations IS NOT NULL;"
     "CREATE TABLE condemned("
     "  class TEXT NOT NULL, name TEXT NOT NULL,"
@@ -203,14 +204,16 @@ void Directory::leave_wal() noexcept {
 
 void Directory::set_wake(const WakeEntry& entry) {
   Statement& set = kept(set_wake_,
-                        "INSERT INTO wakes(class, name, at, working, unknown_operations) "
-                        "VALUES(?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at, "
+                        "INSERT INTO wakes(class, name, at, working, unknown_operations, dead) "
+                        "VALUES(?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at, "
                         "working = excluded.working, "
-                        "unknown_operations = excluded.unknown_operations");
+                        "unknown_operations = excluded.unknown_operations, dead = excluded.dead");
   const std::array params{Param(std::string_view(entry.key.agent_class)),
-                          Param(std::string_view(entry.key.name)), nullable(entry.at_ms),
+                          Param(std::string_view(entry.key.name)),
+                          nullable(entry.at_ms),
                           Param(std::int64_t{entry.working ? 1 : 0}),
-                          nullable(entry.unknown_operations)};
+                          nullable(entry.unknown_operations),
+                          Param(std::int64_t{entry.has_dead ? 1 : 0})};
   set.execute(params);
 }
 
@@ -224,7 +227,7 @@ void Directory::clear_wake(const AgentKey& key) {
 std::vector<WakeEntry> Directory::wakes() {
   std::vector<WakeEntry> result;
   Statement all(connection_.handle(),
-                "SELECT class, name, at, working, unknown_operations FROM wakes "
+                "SELECT class, name, at, working, unknown_operations, dead FROM wakes "
                 "ORDER BY at, class, name");
   for (Rows rows = all.query(); rows.next();) {
     WakeEntry entry;
@@ -232,6 +235,7 @@ std::vector<WakeEntry> Directory::wakes() {
     if (!rows.is_null(2)) entry.at_ms = rows.integer(2);
     entry.working = rows.integer(3) != 0;
     entry.unknown_operations = integer_or_none(rows, 4);
+    entry.has_dead = rows.integer(5) != 0;
     result.push_back(std::move(entry));
   }
   return result;

@@ -15,7 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kBegins = OperationDecision::kRun;
-constexpr auto kIsKnown = OperationDecision::kCompleted;
 
 class OperationsIdentityTest : public OperationsFixture {
  protected:

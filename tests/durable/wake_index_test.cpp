@@ -270,6 +270,31 @@ TEST_F(WakeIndexTest, OperationsThatAreNotSettledAreKnownAndWakeNobody) {
   EXPECT_EQ(index.size(), 0U);
 }
 
+TEST_F(WakeIndexTest, DeadWorkIsKnownAndWakesNobody) {
+  {
+    WakeIndex index(rows_);
+    index.set(kA, {.at_ms = {}, .has_dead = true});
+    index.set(kB, {.working = true, .at_ms = {}});
+    index.set(kB, {.working = true, .at_ms = {}, .has_dead = true});
+    EXPECT_EQ(index.size(), 1U) << "those that must be awake";
+  }
+  WakeIndex index(rows_);
+  index.load(1'000, all, random_);
+  EXPECT_EQ(index.find(kA), (Wake{.at_ms = {}, .has_dead = true}));
+  EXPECT_TRUE(index.find(kB).has_dead);
+  EXPECT_EQ(index.due(1'000), kB);
+  index.set(kA, {});
+  EXPECT_EQ(rows_.wakes().size(), 1U);
+}
+
+TEST(WakeTest, DeadWorkIsWrittenBeforeTheCommit) {
+  const Wake dead{.at_ms = {}, .has_dead = true};
+  EXPECT_TRUE(dead.earlier_than({}));
+  EXPECT_FALSE(dead.earlier_than(dead));
+  EXPECT_FALSE(Wake{}.earlier_than(dead));
+  EXPECT_TRUE(either(dead, {}).has_dead);
+}
+
 TEST(WakeTest, MoreUnknownOperationsAreWrittenBeforeTheCommit) {
   EXPECT_TRUE((Wake{.at_ms = {}, .unknown_operations = 0}).earlier_than({}));
   EXPECT_TRUE((Wake{.at_ms = {}, .unknown_operations = 1})

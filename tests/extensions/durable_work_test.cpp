@@ -23,11 +23,12 @@ class DurableWorkTest : public ::testing::Test {
  protected:
   DurableWorkTest() { open(); }
 
-  void open(const std::optional<durable::EndedProcess>& ended = std::nullopt) {
+  void open(const std::optional<durable::EndedProcess>& ended = std::nullopt,
+            bool had_dead = false) {
     database_ = std::make_unique<storage::AgentDatabase>(directory_.path() / "a.db", agent_);
     work_ = std::make_unique<DurableWork>(*database_, agent_, clock_, random_, settings_, events_,
                                           stops_);
-    work_->load(ended);
+    work_->load(ended, had_dead);
   }
   // As after a crash of the process: committed data stays.
   void crash(const std::optional<durable::EndedProcess>& ended = std::nullopt) {
@@ -450,6 +451,27 @@ TEST_F(DurableWorkTest, P1_AlarmsAndNotificationsTakeTurns) {
   ASSERT_EQ(were_alarms.size(), 4U);
   for (std::size_t i = 1; i < were_alarms.size(); ++i)
     EXPECT_NE(were_alarms[i], were_alarms[i - 1]) << i;
+}
+
+TEST_F(DurableWorkTest, DeadWorkIsInTheWakeUntilItIsGoneAndTheAgentLeaves) {
+  push("hopeless");
+  EXPECT_FALSE(work_->wake().has_dead);
+  const DueWork item = take();
+  work_->ended(item, Error{Errc::kFinal, "hopeless"});
+  EXPECT_TRUE(work_->wake().has_dead);
+  database_->commit();
+  work_->close();
+  EXPECT_TRUE(work_->wake().has_dead);
+
+  work_.reset();
+  database_.reset();
+  open(std::nullopt, true);
+  EXPECT_TRUE(work_->wake().has_dead) << "the index said so";
+  ASSERT_TRUE(work_->queue().remove(item.id));
+  EXPECT_TRUE(work_->wake().has_dead) << "no look at the rows until the end";
+  database_->commit();
+  work_->close();
+  EXPECT_FALSE(work_->wake().has_dead);
 }
 
 }  // namespace

@@ -141,13 +141,16 @@ class FaultTest : public ProcessTest {
       *static_cast<int*>(into) = std::stoi(columns[0]);
       return 0;
     };
-    sqlite3_exec(database, "SELECT count(*) FROM wakes", keep, &count, nullptr);
+    sqlite3_exec(database, "SELECT count(*) FROM wakes WHERE NOT dead OR working OR at IS NOT NULL",
+                 keep, &count, nullptr);
     sqlite3_close(database);
     return count;
   }
   // Names of agents, after the server has ended.
   [[nodiscard]] std::vector<std::string> wakes() const {
-    return rows_of(root_ / "data/host.db", "SELECT name FROM wakes ORDER BY name");
+    return rows_of(root_ / "data/host.db",
+                   "SELECT name FROM wakes WHERE NOT dead OR working OR at IS NOT NULL "
+                   "ORDER BY name");
   }
   [[nodiscard]] std::vector<std::string> effects(const std::string& agent) const {
     std::vector<std::string> lines;

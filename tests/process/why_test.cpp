@@ -305,7 +305,8 @@ TEST_F(StuckStatesTest, EachIsNamedRightAlsoColdAndWhatIsHealthyIsNotCalledStuck
     EXPECT_EQ(stuck(healthy), std::set<std::string>()) << healthy;
   // Without one, those that the wake index hints at.
   const std::set<std::string> hinted = stuck();
-  for (const char* wanted : {"Buyer/a", "Fragile/a"})
+  for (const char* wanted : {"Buyer/a", "Fragile/a", "DurableAgent/letter",
+                             "DurableAgent/cold-letter", "DurableAgent/gave-up"})
     EXPECT_TRUE(hinted.contains(wanted)) << wanted;
   EXPECT_FALSE(hinted.contains("DurableAgent/tomorrow"));
   // The figure is of the look that its first reading has caused.
@@ -326,6 +327,29 @@ TEST_F(StuckStatesTest, EachIsNamedRightAlsoColdAndWhatIsHealthyIsNotCalledStuck
   EXPECT_EQ(why("DurableAgent/cold-letter").at("state"), "cold") << "it was not woken";
   clients_.clear();
   (void)server_->kill();
+}
+
+TEST_F(WhyTest, DeadWorkIsFoundAlsoOfAgentsThatAKillHasLeftCold) {
+  put_in_place("durable-agent", "durable-agent.so");
+  put("hearth.yaml", "shards: 2\n");
+  server_ = start();
+  const std::set<std::string> dead{"DurableAgent/cold", "DurableAgent/live"};
+  for (const std::string& agent : dead) {
+    call("durable-agent/" + agent.substr(agent.find('/') + 1), "push", R"(["hopeless", 0])");
+    (void)wait_for(agent, "live", "dead_letter");
+  }
+  evict("DurableAgent/cold");
+  EXPECT_EQ(stuck(), dead);
+  (void)server_->kill();
+  server_ = start();
+  EXPECT_EQ(stuck(), dead);
+  for (const std::string& agent : dead) {
+    EXPECT_EQ(why(agent).at("state"), "cold") << "it was not woken";
+    const std::string work = "/admin/agents/" + agent + "/work";
+    const Json letters = admin("GET", work + "?state=dead").at("work");
+    (void)admin("POST", work + "/item/" + letters.at(0).at("id").get<std::string>() + "/cancel");
+  }
+  EXPECT_EQ(stuck(), std::set<std::string>());
 }
 
 TEST_F(WhyTest, CodeThatHoldsItsLoopUpIsNamedWithItsStack) {

@@ -20,7 +20,7 @@ function Stuck() {
   return html`<${Section} title="Stuck agents" note=${found.data && `${count(found.data.agents.length)}${found.data.next ? "+" : ""}`} actions=${choose}>
     <${Loaded} of=${found}>${({ agents, skipped, next }) => html`
       ${skipped.length > 0 && html`<p class="note">${skipped.length} not looked at: ${skipped[0].reason}</p>`}
-      ${agents.length === 0 && !next && html`<${Empty} title="No agent is stuck">${agentClass ? "Each agent was looked at." : "Dead work is found only if each agent is looked at."}<//>`}
+      ${agents.length === 0 && !next && html`<${Empty} title="No agent is stuck">${agentClass ? "Each agent was looked at." : "Chats that wait for an approval are found only if each agent is looked at."}<//>`}
       ${agents.map((each) => html`<article class="stuck" key=${`${each.class}/${each.agent}`}>
         <h3><a href=${agentLink(each.class, each.agent)}>${each.class}/${each.agent}</a></h3>
         <${WaitList} waits=${each.waits.filter((wait) => wait.urgency !== "none")} />
