@@ -14,10 +14,8 @@ namespace hearth::extensions {
 namespace {
 
 const void* get_extension(const hearth_host* /*host*/, const char* id) noexcept {
-  // Longer than any known name. The search for the end of an unterminated name stops here.
-  constexpr std::size_t kMaxIdBytes = 64;
-  if (id == nullptr) return nullptr;
-  return find_extension(std::string_view(id, ::strnlen(id, kMaxIdBytes)));
+  const Registered* const found = find_extension(name_of_extension(id));
+  return found == nullptr ? nullptr : found->table();
 }
 
 // The error that the caller of a failed event gets. The text is the plugin's own and may be any

@@ -18,14 +18,14 @@ struct AbiFunction {
   std::string_view name;       // "hearth.sql/1 step"
   bool any_thread = false;     // its tag is [any]
   bool while_closing = false;  // it works for an agent that is being destroyed
-  bool of_statement = false;   // hearth.sql/1: its bytes are valid until the statement moves
 };
 
 // One call of such a function.
 struct AbiCall {
   const AbiFunction& function;
-  hearth_agent agent = 0;          // 0: the call is for no agent
-  hearth_statement statement = 0;  // 0: the call is for no statement
+  hearth_agent agent = 0;  // 0: the call is for no agent
+  // Of hearth.sql/1; 0: none. Its bytes are valid until the statement moves.
+  hearth_statement statement = 0;
 };
 
 // Threads  As each function's tag says: [any] functions come from all.
@@ -55,5 +55,7 @@ struct WatchedTable {
   hearth_host host{};  // struct_size and versions are this server's
 };
 [[nodiscard]] WatchedTable watched_table(AbiWatcher& watcher) noexcept;
+// The watcher in front of such a table's host.
+[[nodiscard]] AbiWatcher& watcher_of(const hearth_host* table) noexcept;
 
 }  // namespace hearth::extensions

@@ -14,7 +14,7 @@ TEST(RegistryTest, TheExtensionsAreSortedAndEachHasATableOfItsOwn) {
   std::vector<const void*> tables;
   for (const Registered& each : registered_extensions()) {
     ASSERT_NE(each.table(), nullptr) << each.id;
-    EXPECT_EQ(find_extension(each.id), each.table()) << each.id;
+    EXPECT_EQ(find_extension(each.id), &each) << each.id;
     EXPECT_EQ(std::ranges::count(tables, each.table()), 0) << each.id;
     tables.push_back(each.table());
   }
@@ -25,7 +25,8 @@ TEST(RegistryTest, TheExtensionsAreSortedAndEachHasATableOfItsOwn) {
 TEST(RegistryTest, WhatIsNotThereIsNull) {
   EXPECT_NE(find_extension(HEARTH_EXT_SQL), nullptr);
   EXPECT_EQ(find_extension("hearth.sql/9"), nullptr);
-  EXPECT_EQ(find_extension(""), nullptr);
+  EXPECT_EQ(find_extension(name_of_extension("")), nullptr);
+  EXPECT_EQ(find_extension(name_of_extension(nullptr)), nullptr);
 }
 
 }  // namespace
