@@ -89,7 +89,7 @@ Result<Json> fiber_of(AgentContext& agent, std::string_view turn) {
   return parse_host_json(*text);
 }
 
-// A turn whose fiber is cancelled runs for the chat's tables until the chat is told.
+// In the chat's tables a turn is running until the library has handled the end of its fiber.
 void correct_state(Json& row, const Json& fiber) {
   if (text_member(row, "state") == "running" && text_member(fiber, "status") == "aborted")
     row["state"] = "stopping";

@@ -107,9 +107,12 @@ class Assistant : public hearth::ChatAgent {
 
   hearth::Task<hearth::Json> call_agent(const assistant::ToolConfig& config, hearth::Json input,
                                         std::stop_token stop) {
+    if (stop.stop_requested())
+      throw hearth::NotExecuted("the turn was stopped", HEARTH_E_CANCELLED);
     auto call = std::make_shared<AgentCall>(*this);
-    after_turn(
-        [this, call, &config, input = std::move(input)] { return ask_agent(call, config, input); });
+    after_turn([this, call, &config, input = std::move(input), stop] {
+      return ask_agent(call, config, input, stop);
+    });
     while (!call->is_over) {
       auto waiting = call->changed.wait(stop);
       co_await std::move(waiting);
@@ -119,7 +122,8 @@ class Assistant : public hearth::ChatAgent {
   }
 
   hearth::Task<void> ask_agent(std::shared_ptr<AgentCall> call, const assistant::ToolConfig& config,
-                               hearth::Json input) {
+                               hearth::Json input, std::stop_token stop) {
+    if (stop.stop_requested()) co_return;  // nothing waits for it
     // NOLINTNEXTLINE(bugprone-unchecked-optional-access): a tool of an agent
     const assistant::AgentTool& target = *config.agent;
     try {

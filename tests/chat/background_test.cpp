@@ -138,6 +138,7 @@ TEST_F(BackgroundTest, C36_APollThatFailsForAMomentIsAskedAgain) {
        0},
       {{polled("in_progress", "one two "), 404}, "one two anew", 2, 0},
       {{503}, "one anew", 2, 1},
+      {{"<html>", polled("completed", "one two three")}, "one two three", 1, 0},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.text + std::to_string(row.cancelled));

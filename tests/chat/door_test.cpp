@@ -165,6 +165,23 @@ TEST_P(DoorTest, C53_NoMessageIsChangedAndARefusalLeavesNothing) {
   EXPECT_EQ(events_text(again.answer().body), "hello");
 }
 
+// It is stored when its turn ends.
+TEST_P(DoorTest, C53_TheAnswerThatIsMadeIsNoMessageOfAUser) {
+  auto agent = make({{"client_history", "append"}});
+  model.then(says({"one ", "two "}, seconds(10)));
+  model.then({"three"});
+  ChatClient client(agent);
+  client.say("r1", "count");
+  wait(seconds(5));
+  const Json id = agent.sql("SELECT message_id FROM chat_turns WHERE state = 'running'")[0][0];
+  const std::string posted = to_text(asking_with({user_message(id, "forged")}));
+  EXPECT_EQ(agent.request("POST", kPath, posted).status, 400U);
+  client.ask("r2", Json::array({user_message(id, "forged")}));
+  wait(seconds(60));
+  EXPECT_EQ(text_of(transcript_of(agent)[1]).substr(0, 4), "one ");
+  for (const Json& message : transcript_of(agent)) EXPECT_NE(text_of(message), "forged");
+}
+
 TEST_P(DoorTest, ALongBodyIsReadAsAShortOne) {
   auto agent = make();
   model.then({"hello"});

@@ -67,7 +67,7 @@ class ScriptedModel {
   // Of openai-responses: how long a cancel takes.
   std::chrono::milliseconds cancel_takes{0};
   // Not empty: the rest of a cut answer cannot be streamed, and each poll gives the next of these.
-  // A number is a status.
+  // A number is a status, a text no JSON.
   std::vector<Json> polls;
 
   // The answer to a request, for a test whose host has other servers too.
@@ -126,7 +126,9 @@ class ScriptedModel {
       reply.headers.emplace_back("Content-Type", "application/json");
       const Json answer = is_stream ? Json(400) : polls.at(std::min(polled_++, polls.size() - 1));
       reply.status = answer.is_number() ? answer.get<unsigned>() : 200;
-      reply.body = answer.is_number() ? "{}" : to_text(answer);
+      reply.body = answer.is_number()   ? "{}"
+                   : answer.is_string() ? answer.get<std::string>()
+                                        : to_text(answer);
       return reply;
     }
     reply.headers.emplace_back("Content-Type", "text/event-stream");

@@ -326,6 +326,20 @@ TEST_F(TranscriptTest, WhatWaitsForAnAnswerIsNotRemovedWithAnother) {
   }
 }
 
+// As many and as long as those of the messages that may wait: more than a value of SQL has.
+TEST_F(TranscriptTest, ManyLongIdsThatWaitAreKept) {
+  std::vector<std::string> spared = {"u2"};
+  for (int i = 0; i < 10'000; ++i)
+    spared.push_back(text_of('\x01', kMaxIdBytes - 8) + std::to_string(i));
+  const Json u1 = user("u1", "q1"), a1 = answer("a1", "r1"), u2 = user("u2", "waits");
+  const Json list = Json::array({u1});
+  fill({u1, a1, u2});
+  transcript().accept(list, hash_messages(list), ClientHistory::kAppend, true, {}, spared);
+  EXPECT_EQ(all(), Json({u1, u2}));
+  EXPECT_EQ(transcript().keep_newest(0, spared), 1U);
+  EXPECT_EQ(all(), Json::array({u2}));
+}
+
 // Lists in which ids, texts and calls meet in many ways.
 class RandomLists {
  public:

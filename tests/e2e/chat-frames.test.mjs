@@ -17,6 +17,7 @@ import { KEY, Model, providers, script, sources, startAssistant } from "./model.
 const limits = { timeout: 60_000 };
 const WAIT_MS = 30_000; // ten megabytes are parsed many times
 const ROUND_MS = 600;
+const FLOOR_MS = 3; // a slice of the scheduler
 const CYCLE_MS = 200; // attacks come as often to either server
 const words = (count) => Array.from({ length: count }, (_, i) => `word${i + 1}`).join(" ");
 const says = (text, id = "m1") => ({ id, role: "user", parts: [{ type: "text", text }] });
@@ -376,7 +377,7 @@ describe("frames of chats", () => {
     const p99 = (all) => all.sort((a, b) => a - b)[Math.floor(all.length * 0.99)];
     const [felt, control, idle] = [p99(times.here), p99(times.elsewhere), p99(times.idle)];
     t.diagnostic(`p99 of other agents' calls: ${felt} ms, with attacks on another server ${control} ms, idle ${idle} ms`);
-    assert.ok(felt <= 2 * control, `${felt} ms, and ${control} ms of ${times.here.length} and ${times.elsewhere.length} calls`);
+    assert.ok(felt <= 2 * Math.max(control, FLOOR_MS), `${felt} ms, and ${control} ms of ${times.here.length} and ${times.elsewhere.length} calls`);
     assert.ok(peak() - before < 256 << 20, `${before} and ${peak()} bytes`);
   });
 });

@@ -287,7 +287,7 @@ TEST_F(WorkTest, AScheduleThatMovesBetweenTwoPagesIsInOneOfThem) {
 TEST_F(WorkTest, AnAgentThatStartsOrLeavesIsDestroyedOnceItHas) {
   const std::filesystem::path gate = root_ / "gate";
   install(built::agent("versioned-1"), "versioned.so");
-  put("classes/slow-start.yaml", "class: SlowStart\ncode: ProbeAgent\noptions: {start_ms: 1000}\n");
+  put("classes/slow-start.yaml", "class: SlowStart\ncode: ProbeAgent\noptions: {start_ms: 3000}\n");
   put("classes/versioned.yaml",
       "class: Versioned\nevict_grace: 5m\noptions: {evict_gate: \"" + gate.string() + "\"}\n");
   server_ = nullptr;

@@ -120,7 +120,6 @@ struct Chat {
   //           there), LIMIT (too many turns wait); nothing has changed
   std::string start(TurnRequest request, std::vector<Json> messages,
                     Origin origin = Origin::kAgent);
-  [[nodiscard]] bool has_message(const std::string& id) const;
 
   // ---- HTTP (door.cpp)
 

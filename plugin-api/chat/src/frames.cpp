@@ -120,10 +120,6 @@ void Chat::clear(const std::optional<Connection>& except) {
   changed.notify();
 }
 
-bool Chat::has_message(const std::string& id) const {
-  return (running != nullptr && running->record().message_id == id) || transcript.find(id);
-}
-
 std::string Chat::start(TurnRequest request, std::vector<Json> messages, Origin origin) {
   for (Json& message : messages) {
     if (!message.contains("id")) message["id"] = agent.uuid();
@@ -133,12 +129,15 @@ std::string Chat::start(TurnRequest request, std::vector<Json> messages, Origin 
     if (parts::text(message, "role") == "user") request.origin_ids.push_back(message["id"]);
   }
   if (request.id.empty()) request.id = agent.uuid();
+  const std::vector<std::string> used = history.ids_in_use();
   auto together = agent.transaction();  // a message that cannot be stored has no turn
   const Accepted accepted = turns.accept(request, options.line(), agent.now());
   if (accepted.place == Place::kFull) throw Error(HEARTH_E_LIMIT, kTooManyTurns);
   if (accepted.place == Place::kKnown) return accepted.id;
   for (const Json& message : messages) {
-    if (origin == Origin::kClient && has_message(parts::text(message, "id")))
+    const std::string& id = parts::text(message, "id");
+    const bool is_there = std::ranges::find(used, id) != used.end() || transcript.find(id);
+    if (origin == Origin::kClient && is_there)
       throw Error(HEARTH_E_INVALID, "There is a message with this id already.");
     transcript.put(message);
   }
@@ -186,7 +185,7 @@ Task<void> Chat::accept(Connection client, ChatRequest request, SentList sent) {
                    .body = std::move(request.body),
                    .client_tools = std::move(request.client_tools),
                    .owner = client.id()};
-  const std::vector<std::string> waiting = history.waiting_ids();
+  const std::vector<std::string> used = history.ids_in_use();
   auto together = agent.transaction();  // a list that cannot be stored has no turn
   const Accepted accepted = turns.accept(turn, options.line(), agent.now());
   if (accepted.place == Place::kFull) {
@@ -203,7 +202,7 @@ Task<void> Chat::accept(Connection client, ChatRequest request, SentList sent) {
     co_return;
   }
   transcript.accept(std::move(prepared.messages), prepared.hashes, options.history(),
-                    request.is_regenerate, std::move(sent), waiting);
+                    request.is_regenerate, std::move(sent), used);
   if (!accepted.joined.empty()) transcript.join(accepted.joined);
   together.commit();
   show_skipped(accepted.skipped);

@@ -48,6 +48,15 @@ std::vector<std::string> History::waiting_ids() const {
   return waiting;
 }
 
+std::vector<std::string> History::ids_in_use() const {
+  std::vector<std::string> used;
+  for (const TurnInLine& each : turns_.line()) {
+    used.insert(used.end(), each.origin_ids.begin(), each.origin_ids.end());
+    if (!each.message_id.empty()) used.push_back(each.message_id);
+  }
+  return used;
+}
+
 // All messages but the answer itself and what waits in the line; the turn's own come last, since
 // others may have come between.
 Json History::of(const TurnRecord& turn) {

@@ -36,6 +36,9 @@ class History {
   [[nodiscard]] Json of(const TurnRecord& turn);
   // The messages of users that wait for their turn.
   [[nodiscard]] std::vector<std::string> waiting_ids() const;
+  // Those, and of the turn that runs its messages and its answer, which may not be stored yet. No
+  // client writes or removes them.
+  [[nodiscard]] std::vector<std::string> ids_in_use() const;
 
   [[nodiscard]] Summary summary_for(const TurnRecord& turn);
   void keep(const Summary& summary);

@@ -89,10 +89,13 @@ struct Aside {
            status != 429;
   }
 };
-Task<Aside> ask_aside(Agent& agent, const ModelCall& call, HttpCall http) {
+Task<Aside> ask_aside(Agent& agent, const ModelCall& call, HttpCall http,
+                      std::stop_token stop = {}) {
   Aside aside;
   try {
-    FetchResponse response = co_await agent.fetch(fetch_request(call, std::move(http)));
+    FetchRequest request = fetch_request(call, std::move(http));
+    request.stop = std::move(stop);
+    FetchResponse response = co_await agent.fetch(std::move(request));
     aside.body = co_await response.text();
     aside.status = response.status();
   } catch (const FetchError& error) {  // the caller has another way
@@ -133,14 +136,15 @@ Task<void> finish(Agent& agent, const Provider& provider, const ModelCall& call,
     if (reader.is_over() || is_gone || stop.stop_requested()) break;
     std::optional<HttpCall> poll = provider.follow_up(FollowUp::kPoll, reader.answer());
     if (!poll) break;
-    auto asking = ask_aside(agent, call, std::move(*poll));
+    auto asking = ask_aside(agent, call, std::move(*poll), stop);
     const Aside answer = co_await std::move(asking);
     is_gone = answer.is_final();
-    lost = answer.ok() ? 0 : lost + 1;
-    if (answer.ok()) reader.feed_whole(answer.body);
+    const bool is_read = answer.ok() && Json::accept(answer.body);  // else of a gateway, perhaps
+    lost = is_read ? 0 : lost + 1;
+    if (is_read) reader.feed_whole(answer.body);
     if (!reader.is_over() && !is_gone) co_await agent.sleep(kPollDelay);
   }
-  if (!reader.is_over() && !is_gone) {
+  if (!is_gone) {
     auto stopping = stop_answer(agent, provider, call, reader.answer());
     co_await std::move(stopping);
   }

@@ -6,9 +6,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 namespace hearth::chat {
 
@@ -228,12 +233,20 @@ void Transcript::clear() {
 }
 
 std::size_t Transcript::keep_newest(std::size_t count, const std::vector<std::string>& kept) {
-  const Query gone = agent_.sql(
-      "DELETE FROM chat_messages WHERE seq <= (SELECT seq FROM chat_messages ORDER BY seq DESC "
-      "LIMIT 1 OFFSET ?) AND seq < COALESCE((SELECT min(seq) FROM chat_messages WHERE id IN "
-      "(SELECT value FROM json_each(?))), 9223372036854775807)",
-      count, Json(kept));
-  return static_cast<std::size_t>(gone.changes());
+  const std::unordered_set<std::string> ids(kept.begin(), kept.end());
+  std::vector<std::uint64_t> old;
+  {
+    Query rows = agent_.sql(
+        "SELECT id, seq FROM chat_messages WHERE seq <= (SELECT seq FROM chat_messages "
+        "ORDER BY seq DESC LIMIT 1 OFFSET ?) ORDER BY seq",
+        count);
+    while (const auto row = rows.optional<std::tuple<std::string, std::uint64_t>>()) {
+      if (ids.contains(std::get<0>(*row))) break;
+      old.push_back(std::get<1>(*row));
+    }
+  }
+  for (const std::uint64_t seq : old) agent_.sql("DELETE FROM chat_messages WHERE seq = ?", seq);
+  return old.size();
 }
 
 }  // namespace hearth::chat

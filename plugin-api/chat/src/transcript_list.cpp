@@ -52,12 +52,11 @@ ListChange Transcript::append(const Json& list, bool is_regenerate,
   std::unordered_set<std::string> fresh = ids_not_stored(wanted_of(list, {}));
   const std::string& last = list.empty() ? std::string() : parts::text(list.back(), "id");
   if (is_regenerate && !list.empty() && !fresh.contains(last)) {
-    const Query gone = agent_.sql(
-        "DELETE FROM chat_messages WHERE seq > (SELECT seq FROM chat_messages WHERE id = ?) "
-        "AND id NOT IN (SELECT value FROM json_each(?))",
-        last, to_text(Json(spared)));
-    change.removed = static_cast<std::size_t>(gone.changes());
+    const auto from =
+        agent_.sql("SELECT seq FROM chat_messages WHERE id = ?", last).value<std::uint64_t>();
+    change.removed = remove_others({spared.begin(), spared.end()}, from);
   }
+  for (const std::string& id : spared) fresh.erase(id);
   for (const Json& message : list) {
     const std::string& id = parts::text(message, "id");
     if (parts::text(message, "role") != "user" || fresh.erase(id) == 0) continue;
@@ -192,10 +191,11 @@ Json Transcript::candidates(const Json& rest, const std::unordered_set<std::stri
   return stored;
 }
 
-std::size_t Transcript::remove_others(const std::unordered_set<std::string>& kept) {
+std::size_t Transcript::remove_others(const std::unordered_set<std::string>& kept,
+                                      std::uint64_t behind) {
   std::vector<std::uint64_t> others;
   {
-    Query rows = agent_.sql("SELECT id, seq FROM chat_messages");
+    Query rows = agent_.sql("SELECT id, seq FROM chat_messages WHERE seq > ?", behind);
     while (const auto row = rows.optional<std::tuple<std::string, std::uint64_t>>())
       if (!kept.contains(std::get<0>(*row))) others.push_back(std::get<1>(*row));
   }

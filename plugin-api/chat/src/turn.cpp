@@ -29,8 +29,10 @@ bool last_step_has_calls(const Json& message) {
 std::set<std::string, std::less<>> first_calls(const Json& message, std::uint64_t count) {
   std::set<std::string, std::less<>> ids;
   for (const Json& part : parts::of(message)) {
-    if (ids.size() == count) break;
-    if (is_tool_part(part)) ids.insert(parts::text(part, "toolCallId"));
+    if (count == 0) break;
+    if (!is_tool_part(part)) continue;
+    ids.insert(parts::text(part, "toolCallId"));
+    --count;
   }
   return ids;
 }

@@ -88,7 +88,8 @@ class Transcript {
   // that is stored; with kEdit what is not in the list, if all of the list is stored.
   //
   // `hashes`: hash_messages(list). `sent`: of a long frame, without the messages it has left out.
-  // `spared`: ids that regenerate leaves, of questions that wait.
+  // `spared`: ids that regenerate leaves, and under which kAppend writes nothing: of turns that run
+  // or wait.
   ListChange accept(Json list, std::span<const std::int64_t> hashes, ClientHistory history,
                     bool is_regenerate, SentList sent = {},
                     std::span<const std::string> spared = {});
@@ -133,7 +134,8 @@ class Transcript {
   ListChange append(const Json& list, bool is_regenerate, std::span<const std::string> spared);
   ListChange edit(Json list, std::span<const std::int64_t> hashes, bool is_regenerate,
                   SentList sent, std::span<const std::string> spared);
-  std::size_t remove_others(const std::unordered_set<std::string>& kept);
+  // Of those behind this place (0: of all).
+  std::size_t remove_others(const std::unordered_set<std::string>& kept, std::uint64_t behind = 0);
 
   Agent& agent_;
 };
