@@ -2,12 +2,14 @@
 
 #include "durable/jobs.hpp"
 #include "extensions/durable_work.hpp"
+#include "extensions/sql.hpp"
 #include "json/json.hpp"
 #include "storage/agent_database.hpp"
 #include "storage/plugin_sql.hpp"
 #include "storage/statement.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -49,10 +51,16 @@ bool has_jobs(extensions::AgentContext& agent) {
 
 }  // namespace
 
+// The agent's own: a second one on its connection would take the authorizer away with it.
 std::string rows_of(extensions::AgentContext& agent, const std::string& text) {
-  storage::PluginSql sql(agent.database(), agent.clock());
+  storage::PluginSql& sql = agent.of<extensions::SqlExtension>().sql();
   const auto statement = sql.prepare(text);
   if (statement.has_error()) throw std::runtime_error(statement.error().message);
+  const auto finalize = [&sql](const storage::StatementHandle* handle) {
+    (void)sql.finalize(*handle);
+  };
+  const std::unique_ptr<const storage::StatementHandle, decltype(finalize)> open(&*statement,
+                                                                                 finalize);
   const int columns = *sql.column_count(*statement);
   Json rows = Json::array();
   for (;;) {

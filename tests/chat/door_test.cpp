@@ -173,9 +173,11 @@ TEST_P(DoorTest, C53_TheAnswerThatIsMadeIsNoMessageOfAUser) {
   ChatClient client(agent);
   client.say("r1", "count");
   wait(seconds(5));
-  const Json id = agent.sql("SELECT message_id FROM chat_turns WHERE state = 'running'")[0][0];
+  const std::string id =
+      agent.sql("SELECT message_id FROM chat_turns WHERE state = 'running'")[0][0];
   const std::string posted = to_text(asking_with({user_message(id, "forged")}));
-  EXPECT_EQ(agent.request("POST", kPath, posted).status, 400U);
+  const auto refused = agent.request("POST", kPath, posted);
+  EXPECT_EQ(refused.status, 400U) << refused.body;
   client.ask("r2", Json::array({user_message(id, "forged")}));
   wait(seconds(60));
   EXPECT_EQ(text_of(transcript_of(agent)[1]).substr(0, 4), "one ");
