@@ -200,7 +200,7 @@ TEST_F(BackgroundTest, WhatIsPolledAfterACrashInAnEndIsNotLost) {
   auto agent = make({{"background", true}});
   model.cancel_takes = seconds(5);
   model.then(cut(says({"one "})));
-  model.polls = {503};
+  model.polls = {polled("in_progress", "one two "), 503};
   ChatClient client(agent);
   client.say("r1", "count");
   for (int i = 0; i < 1'000 && cancels(model) == 0; ++i) wait(milliseconds(100));
