@@ -10,14 +10,20 @@
 
 #include <hearth/abi.h>
 
+#include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <new>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
+#include <utility>
 
 namespace hearth::extensions {
 
@@ -58,12 +64,8 @@ hearth_status status_of(AgentContext& agent, const Result<T>& result,
   return result ? hearth_status{HEARTH_OK} : fail(agent, result.error(), missing);
 }
 
-inline hearth_status bad_slice(AgentContext& agent) {
-  return fail(agent, HEARTH_E_INVALID, "a slice has a length but no bytes, or a text is not UTF-8");
-}
-
-inline hearth_status no_place(AgentContext& agent) {
-  return fail(agent, HEARTH_E_INVALID, "the place for the result is null");
+inline Error bad_slice() {
+  return {Errc::kInvalidArgument, "a slice has a length but no bytes, or a text is not UTF-8"};
 }
 
 // fail() after an exception. If there is no memory for the text, last_error becomes empty, so that
@@ -122,40 +124,211 @@ template <std::size_t N>
   return texts;
 }
 
-// How the C function of a door gets an argument: a text as a slice, all else as it is.
+// The struct as this server knows it. Members that a smaller (older) struct lacks are zero; further
+// members of a larger (newer) struct are ignored. Absent for a null pointer, or if `struct_size` is
+// too small to hold itself.
+template <class T>
+[[nodiscard]] std::optional<T> read_struct(const T* given) noexcept {
+  if (given == nullptr || given->struct_size < sizeof(given->struct_size)) return std::nullopt;
+  T known{};
+  std::memcpy(&known, given, std::min<std::size_t>(given->struct_size, sizeof(T)));
+  return known;
+}
+
+inline Error bad_struct() {
+  return {Errc::kInvalidArgument, "a request or a filter is missing, or has no struct_size"};
+}
+
+// The number of records to list: `by_default` for 0; absent if `limit` is more than `most`.
+[[nodiscard]] inline std::optional<std::size_t> read_limit(std::uint32_t limit,
+                                                           std::size_t by_default,
+                                                           std::size_t most) noexcept {
+  if (limit == 0) return by_default;
+  if (limit > most) return std::nullopt;
+  return limit;
+}
+
+// Lends the plugin a text until its next call. `place` may be null: the plugin does not want the
+// text.
+inline void lend(AgentContext& agent, std::string text, hearth_bytes* place) {
+  agent.lent_text = std::move(text);
+  if (place != nullptr) *place = slice_of(agent.lent_text);
+}
+
+// ---- doors --------------------------------------------------------------------------------------
+
+// Bytes that need not be a text.
+struct AnyBytes {
+  std::string_view bytes;
+};
+
+// An argument of a door, from what the C function was given. If that is wrong, sets `wrong`.
+//
+//   argument            given
+//   std::string_view    a slice of UTF-8
+//   AnyBytes            a slice
+//   Client&             a connection
+//   const RequestView&  a call that is an HTTP request in progress
+//   const T&            a struct with a struct_size
+//   T&                  a place for a result, which is not null
+//   others              the same
 template <class In>
 struct Argument {
   using Given = In;
-  static In read(Given given, bool& /*are_texts*/) noexcept { return given; }
+  Argument(AgentContext& /*it*/, Given given, std::optional<Error>& /*wrong*/) : value(given) {}
+  In get() const { return value; }
+  In value;
 };
 template <>
 struct Argument<std::string_view> {
   using Given = hearth_bytes;
-  static std::string_view read(Given given, bool& are_texts) noexcept {
-    const auto text = text_of(given);
-    if (!text) are_texts = false;
-    return text.value_or(std::string_view());
+  Argument(AgentContext& /*it*/, Given given, std::optional<Error>& wrong) {
+    if (const auto text = text_of(given)) {
+      value = *text;
+    } else if (!wrong) {
+      wrong = bad_slice();
+    }
+  }
+  [[nodiscard]] std::string_view get() const { return value; }
+  std::string_view value;
+};
+template <>
+struct Argument<AnyBytes> {
+  using Given = hearth_bytes;
+  Argument(AgentContext& /*it*/, Given given, std::optional<Error>& wrong) {
+    if (const auto bytes = bytes_of(given)) {
+      value = *bytes;
+    } else if (!wrong) {
+      wrong = bad_slice();
+    }
+  }
+  [[nodiscard]] AnyBytes get() const { return {value}; }
+  std::string_view value;
+};
+template <>
+struct Argument<Client&> {
+  using Given = ConnectionId;
+  Argument(AgentContext& it, Given given, std::optional<Error>& wrong)
+      : value(it.clients().find(given)) {
+    if (value == nullptr && !wrong) wrong = Error{Errc::kNotFound, "the client has left"};
+  }
+  [[nodiscard]] Client& get() const { return *value; }
+  Client* value;
+};
+template <>
+struct Argument<const RequestView&> {
+  using Given = CallId;
+  Argument(AgentContext& it, Given given, std::optional<Error>& wrong)
+      : value(it.calls().request(given)) {
+    if (!value && !wrong) wrong = value.error();
+  }
+  [[nodiscard]] const RequestView& get() const { return *value; }
+  Result<RequestView> value;
+};
+template <class T>
+struct Argument<const T&> {
+  using Given = const T*;
+  Argument(AgentContext& /*it*/, Given given, std::optional<Error>& wrong) {
+    if (const auto read = read_struct(given)) {
+      value = *read;
+    } else if (!wrong) {
+      wrong = bad_struct();
+    }
+  }
+  [[nodiscard]] const T& get() const { return value; }
+  T value{};
+};
+template <class T>
+struct Argument<T&> {
+  using Given = T*;
+  Argument(AgentContext& /*it*/, Given given, std::optional<Error>& wrong) : value(given) {
+    if (value == nullptr && !wrong)
+      wrong = Error{Errc::kInvalidArgument, "the place for the result is null"};
+  }
+  [[nodiscard]] T& get() const { return *value; }
+  T* value;
+};
+
+// What a door that is a member runs on.
+template <class Part>
+decltype(auto) part_of(AgentContext& agent) {
+  if constexpr (std::same_as<Part, AgentContext>) {
+    return (agent);
+  } else if constexpr (std::same_as<Part, AgentCalls>) {
+    return (agent.calls());
+  } else if constexpr (std::derived_from<Part, AgentExtension>) {
+    return (agent.of<Part>());
+  } else {
+    return Part(agent);
+  }
+}
+
+// What a door runs: a function, or a member of a part of the agent.
+template <class R, class... In>
+struct DoorBody {
+  template <auto kRun, DoorKind kKind, hearth_status kMissing, class Place>
+  static hearth_status enter(const hearth_host* host, hearth_agent agent, Place place,
+                             typename Argument<In>::Given... given) noexcept {
+    return for_agent<kKind>(host, agent, [&](AgentContext& it) -> hearth_status {
+      std::optional<Error> wrong;
+      const std::tuple<Argument<In>...> arguments{Argument<In>(it, given, wrong)...};
+      if constexpr (kKind == DoorKind::kWork) {
+        if (!wrong) wrong = it.work_refusal();
+      }
+      if (wrong) return fail(it, *wrong, kMissing);
+      const auto run = [&](const auto&... each) -> R { return kRun(it, each.get()...); };
+      if constexpr (std::is_void_v<R>) {
+        std::apply(run, arguments);
+        return HEARTH_OK;
+      } else if constexpr (std::same_as<R, hearth_status>) {
+        return std::apply(run, arguments);
+      } else {
+        R result = std::apply(run, arguments);
+        if (!result) return fail(it, result.error(), kMissing);
+        if constexpr (std::same_as<R, Result<std::string>>)
+          lend(it, std::move(result.value()), place);
+        return HEARTH_OK;
+      }
+    });
+  }
+  template <auto kRun, DoorKind kKind, hearth_status kMissing>
+  static constexpr auto make() {
+    if constexpr (std::same_as<R, Result<std::string>>) {
+      return +[](const hearth_host* host, hearth_agent agent, typename Argument<In>::Given... given,
+                 hearth_bytes* place) noexcept {
+        return enter<kRun, kKind, kMissing>(host, agent, place, given...);
+      };
+    } else {
+      return +[](const hearth_host* host, hearth_agent agent,
+                 typename Argument<In>::Given... given) noexcept {
+        return enter<kRun, kKind, kMissing>(host, agent, nullptr, given...);
+      };
+    }
   }
 };
 
-template <auto kRun, DoorKind kKind, class... In>
-constexpr auto door_to(hearth_status (*)(AgentContext&, In...)) {
-  return +[](const hearth_host* host, hearth_agent agent,
-             typename Argument<In>::Given... given) noexcept -> hearth_status {
-    return for_agent<kKind>(host, agent, [&](AgentContext& it) -> hearth_status {
-      bool are_texts = true;
-      const std::tuple<In...> arguments{Argument<In>::read(given, are_texts)...};
-      if (!are_texts) return bad_slice(it);
-      if constexpr (kKind == DoorKind::kWork) {
-        if (const auto refusal = it.work_refusal()) return fail(it, *refusal);
-      }
-      return std::apply([&](const In&... each) { return kRun(it, each...); }, arguments);
-    });
+template <auto kRun, DoorKind kKind, hearth_status kMissing, class R, class... In>
+constexpr auto door_to(R (*)(AgentContext&, In...)) {
+  return DoorBody<R, In...>::template make<kRun, kKind, kMissing>();
+}
+template <auto kRun, DoorKind kKind, hearth_status kMissing, class R, class Part, class... In>
+constexpr auto door_to(R (Part::*)(In...)) {
+  constexpr auto kOfPart = [](AgentContext& it, const In&... in) {
+    return (part_of<Part>(it).*kRun)(in...);
   };
+  return DoorBody<R, In...>::template make<kOfPart, kKind, kMissing>();
 }
 
-// A door: the [instance] C function of a table that runs `kRun(AgentContext&, ...)`.
+// A door: the [instance] C function of a table that runs `kRun`, which is f(AgentContext&, ...) or
+// a member, with the arguments that Argument makes. A failure becomes its status, and kNotFound
+// `kMissing`. A Result<std::string> is lent, to the last argument of the C function.
+template <auto kRun, DoorKind kKind = DoorKind::kAny, hearth_status kMissing = HEARTH_E_NOT_FOUND>
+inline constexpr auto kDoor = door_to<kRun, kKind, kMissing>(+kRun);
+template <auto kRun, DoorKind kKind, hearth_status kMissing>
+  requires std::is_member_function_pointer_v<decltype(kRun)>
+inline constexpr auto kDoor<kRun, kKind, kMissing> = door_to<kRun, kKind, kMissing>(kRun);
+// ... where what is missing is gone.
 template <auto kRun, DoorKind kKind = DoorKind::kAny>
-inline constexpr auto kDoor = door_to<kRun, kKind>(kRun);
+inline constexpr auto kGoneDoor = kDoor<kRun, kKind, HEARTH_E_GONE>;
 
 }  // namespace hearth::extensions

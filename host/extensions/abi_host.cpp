@@ -33,38 +33,29 @@ Error plugin_error(hearth_status status, std::string_view text) {
   return error;
 }
 
-hearth_status complete(AgentContext& it, std::uint64_t call, hearth_status status,
-                       hearth_bytes body) {
-  const auto bytes = bytes_of(body);
-  if (!bytes) return bad_slice(it);
+Result<void> complete(AgentContext& it, std::uint64_t call, hearth_status status, AnyBytes body) {
   if (status > HEARTH_OK)
-    return fail(it, HEARTH_E_INVALID, "complete() takes HEARTH_OK or an error");
-  if (status < HEARTH_OK) {
-    return status_of(it, it.calls().complete(call, plugin_error(status, *bytes)), HEARTH_E_GONE);
-  }
-  return status_of(it, it.calls().complete(call, *bytes), HEARTH_E_GONE);
+    return Error{Errc::kInvalidArgument, "complete() takes HEARTH_OK or an error"};
+  if (status < HEARTH_OK) return it.calls().complete(call, plugin_error(status, body.bytes));
+  return it.calls().complete(call, body.bytes);
 }
 
-hearth_status emit(AgentContext& it, std::uint64_t call, hearth_bytes part) {
-  const auto bytes = bytes_of(part);
-  if (!bytes) return bad_slice(it);
-  return status_of(it, it.calls().emit(call, *bytes), HEARTH_E_GONE);
+Result<void> emit(AgentContext& it, std::uint64_t call, AnyBytes part) {
+  return it.calls().emit(call, part.bytes);
 }
 
-hearth_status submit(AgentContext& it, std::uint32_t operation, hearth_bytes request,
-                     std::uint64_t token, std::uint64_t* id) {
-  const auto bytes = bytes_of(request);
-  if (!bytes) return bad_slice(it);
-  if (id == nullptr) return fail(it, HEARTH_E_INVALID, "submit() needs a place for the id");
-  const auto submitted = it.calls().submit(operation, *bytes, token);
-  if (submitted) *id = *submitted;
-  return status_of(it, submitted, HEARTH_E_GONE);
+Result<void> submit(AgentContext& it, std::uint32_t operation, AnyBytes request,
+                    std::uint64_t token, std::uint64_t& id) {
+  const auto submitted = it.calls().submit(operation, request.bytes, token);
+  if (!submitted) return submitted.error();
+  id = *submitted;
+  return {};
 }
 
-hearth_status cancel(AgentContext& it, std::uint64_t id) {
+Result<void> cancel(AgentContext& it, std::uint64_t id) {
   const auto done = it.calls().cancel(id);
   if (done) it.work().cancelled(id);
-  return status_of(it, done, HEARTH_E_GONE);
+  return done;
 }
 
 hearth_status last_error(AgentContext& it, hearth_bytes* text) {
@@ -82,10 +73,6 @@ hearth_status post(const hearth_host* host, hearth_agent agent, std::uint64_t to
   }
 }
 
-hearth_status credit(AgentContext& it, std::uint64_t id, std::uint64_t bytes) {
-  return status_of(it, it.calls().credit(id, bytes), HEARTH_E_GONE);
-}
-
 }  // namespace
 
 AbiHost::AbiHost(const AbiServices& services, std::string origin)
@@ -97,13 +84,13 @@ AbiHost::AbiHost(const AbiServices& services, std::string origin)
                       .flags = 0,
                       .reserved = 0,
                       .get_extension = get_extension,
-                      .complete = kDoor<complete>,
-                      .emit = kDoor<emit>,
-                      .submit = kDoor<submit>,
-                      .cancel = kDoor<cancel, DoorKind::kWhileClosing>,
+                      .complete = kGoneDoor<complete>,
+                      .emit = kGoneDoor<emit>,
+                      .submit = kGoneDoor<submit>,
+                      .cancel = kGoneDoor<cancel, DoorKind::kWhileClosing>,
                       .last_error = kDoor<last_error, DoorKind::kWhileClosing>,
                       .post = post,
-                      .credit = kDoor<credit>},
+                      .credit = kGoneDoor<&AgentCalls::credit>},
              .owner = this} {}
 
 const AbiHost& AbiHost::of(const hearth_host* table) {

@@ -1,6 +1,6 @@
 #include "extensions/alarms.hpp"
 
-#include "extensions/abi_request.hpp"
+#include "extensions/abi_call.hpp"
 #include "extensions/durable_work.hpp"
 #include "json/json.hpp"
 #include "json/json_object_text.hpp"
@@ -52,27 +52,23 @@ Result<std::string> alarm_page(AgentContext& agent, std::string_view after, std:
 
 namespace {
 
-hearth_status set_agents_alarm(AgentContext& it, const hearth_alarm_request* request,
-                               hearth_bytes* record) {
-  const auto given = read_struct(request);
-  if (!given) return bad_struct(it);
-  const auto method = text_of(given->method);
-  const auto arguments = text_of(given->arguments);
-  if (!method || !arguments) return bad_slice(it);
-  if (const auto refusal = it.work_refusal()) return fail(it, *refusal);
+Result<std::string> set_agents_alarm(AgentContext& it, const hearth_alarm_request& request) {
+  const auto texts = texts_of({request.method, request.arguments});
+  if (!texts) return bad_slice();
+  if (const auto refusal = it.work_refusal()) return *refusal;
+  const auto& [method, arguments] = *texts;
   const auto wanted =
-      checked_alarm(*method, *arguments, given->at_ms, it.settings().sql.max_value_bytes);
-  if (!wanted) return fail(it, wanted.error());
-  return lend_result(it, set_alarm(it, *wanted), record);
+      checked_alarm(method, arguments, request.at_ms, it.settings().sql.max_value_bytes);
+  if (!wanted) return wanted.error();
+  return set_alarm(it, *wanted);
 }
 
-hearth_status list_alarms(AgentContext& it, hearth_bytes* records) {
-  lend(it, it.work().alarms().list(), records);
-  return HEARTH_OK;
+Result<std::string> list_alarms(AgentContext& it) {
+  return it.work().alarms().list();
 }
 
-hearth_status cancel_alarm(AgentContext& it, std::string_view id) {
-  return status_of(it, it.work().alarms().remove(id));
+Result<void> cancel_alarm(AgentContext& it, std::string_view id) {
+  return it.work().alarms().remove(id);
 }
 
 constexpr hearth_alarms_v1 kAlarms = {.set = kDoor<set_agents_alarm>,

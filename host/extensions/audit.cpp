@@ -19,21 +19,20 @@ bool is_audit_word(std::string_view what) {
          });
 }
 
-hearth_status add_audit_entry(AgentContext& it, std::string_view what, std::string_view detail) {
+Result<void> add_audit_entry(AgentContext& it, std::string_view what, std::string_view detail) {
   if (!is_audit_word(what))
-    return fail(it, HEARTH_E_INVALID,
-                "the name of an entry is 1 to 64 letters, digits, '_', '.' and '-'");
-  if (detail.size() > HEARTH_AUDIT_DETAIL_MAX)
-    return fail(it, HEARTH_E_LIMIT, "the detail of an entry is at most 2048 bytes of JSON");
+    return Error{Errc::kInvalidArgument,
+                 "the name of an entry is 1 to 64 letters, digits, '_', '.' and '-'"};
+  Error too_long{Errc::kLimitExceeded, "the detail of an entry is at most 2048 bytes of JSON"};
+  if (detail.size() > HEARTH_AUDIT_DETAIL_MAX) return too_long;
   if (!detail.empty()) {
     const auto json = parse_json(detail);
     if (!json || !json->is_object())
-      return fail(it, HEARTH_E_INVALID, "the detail of an entry is a JSON object");
+      return Error{Errc::kInvalidArgument, "the detail of an entry is a JSON object"};
     // The host stores its own text of the JSON, which may be longer: 1e14 has more digits there.
-    if (dump_json(*json).size() > HEARTH_AUDIT_DETAIL_MAX)
-      return fail(it, HEARTH_E_LIMIT, "the detail of an entry is at most 2048 bytes of JSON");
+    if (dump_json(*json).size() > HEARTH_AUDIT_DETAIL_MAX) return too_long;
   }
-  return status_of(it, it.audit(what, detail));
+  return it.audit(what, detail);
 }
 
 constexpr hearth_audit_v1 kAudit = {.record = kDoor<add_audit_entry>};

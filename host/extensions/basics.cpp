@@ -8,16 +8,6 @@
 namespace hearth::extensions {
 namespace {
 
-// ---- hearth.agent/1 ----
-
-hearth_status evict(AgentContext& it) {
-  return status_of(it, it.evict(), HEARTH_E_GONE);
-}
-
-hearth_status destroy(AgentContext& it) {
-  return status_of(it, it.destroy(), HEARTH_E_GONE);
-}
-
 // ---- hearth.clock/1 ----
 
 std::int64_t wall_ms(const hearth_host* host) noexcept {
@@ -74,7 +64,8 @@ hearth_status fill(const hearth_host* host, void* out, std::size_t size) noexcep
   return HEARTH_OK;
 }
 
-constexpr hearth_agent_v1 kAgent = {.evict = kDoor<evict>, .destroy = kDoor<destroy>};
+constexpr hearth_agent_v1 kAgent = {.evict = kGoneDoor<&AgentContext::evict>,
+                                    .destroy = kGoneDoor<&AgentContext::destroy>};
 constexpr hearth_clock_v1 kClock = {.wall_ms = wall_ms, .steady_ns = steady_ns};
 constexpr hearth_log_v1 kLog = {.write = write_log};
 constexpr hearth_random_v1 kRandom = {.fill = fill};

@@ -1,6 +1,6 @@
 #include "extensions/call.hpp"
 
-#include "extensions/abi_request.hpp"
+#include "extensions/abi_call.hpp"
 #include "extensions/callee.hpp"
 #include "extensions/durable_work.hpp"
 #include "extensions/trace.hpp"
@@ -217,58 +217,46 @@ durable::NoticeOutcome notice_outcome(const Result<std::string>& outcome, std::u
 
 namespace {
 
-// Reads a request; its views point into the plugin's memory. HEARTH_OK if it is valid.
-hearth_status read_call(AgentContext& it, const hearth_call_request* request, CallRequest& wanted) {
-  const auto given = read_struct(request);
-  if (!given) return bad_struct(it);
-  const auto texts = texts_of({given->agent_class, given->name, given->method, given->arguments});
-  if (!texts) return bad_slice(it);
+// The views of the result point into the plugin's memory.
+Result<CallRequest> read_call(const hearth_call_request& given) {
+  const auto texts = texts_of({given.agent_class, given.name, given.method, given.arguments});
+  if (!texts) return bad_slice();
   const auto& [agent_class, name, method, arguments] = *texts;
-  wanted = {.flags = given->flags,
-            .agent_class = agent_class,
-            .name = name,
-            .method = method,
-            .arguments = arguments,
-            .call = given->call,
-            .timeout_ms = given->timeout_ms,
-            .window = given->window};
-  return HEARTH_OK;
+  return CallRequest{.flags = given.flags,
+                     .agent_class = agent_class,
+                     .name = name,
+                     .method = method,
+                     .arguments = arguments,
+                     .call = given.call,
+                     .timeout_ms = given.timeout_ms,
+                     .window = given.window};
 }
 
-hearth_status start_call(AgentContext& it, const hearth_call_request* request, std::uint64_t token,
-                         std::uint64_t* id) {
-  CallRequest wanted;
-  if (const auto status = read_call(it, request, wanted); status != HEARTH_OK) return status;
-  if (id == nullptr) return no_place(it);
-  const auto started = CallExtension(it).start(wanted, token);
-  if (!started) return fail(it, started.error());
-  *id = *started;
-  return HEARTH_OK;
+Result<void> start_call(AgentContext& it, const hearth_call_request& request, std::uint64_t token,
+                        std::uint64_t& id) {
+  const auto wanted = read_call(request);
+  if (!wanted) return wanted.error();
+  const auto started = CallExtension(it).start(*wanted, token);
+  if (!started) return started.error();
+  id = *started;
+  return {};
 }
 
-hearth_status notify_agent(AgentContext& it, const hearth_call_request* request, hearth_bytes* id) {
-  CallRequest wanted;
-  if (const auto status = read_call(it, request, wanted); status != HEARTH_OK) return status;
-  return lend_result(it, CallExtension(it).notify(wanted), id);
+Result<std::string> notify_agent(AgentContext& it, const hearth_call_request& request) {
+  const auto wanted = read_call(request);
+  if (!wanted) return wanted.error();
+  return CallExtension(it).notify(*wanted);
 }
 
-hearth_status caller_of(AgentContext& it, std::uint64_t call, hearth_bytes* caller) {
-  return lend_result(it, CallExtension(it).caller(call), caller);
-}
-
-hearth_status list_notices(AgentContext& it, std::string_view after, std::uint32_t limit,
-                           hearth_bytes* records) {
+Result<std::string> list_notices(AgentContext& it, std::string_view after, std::uint32_t limit) {
   const auto most = read_limit(limit, kNoticesListedByDefault, kMostNoticesListed);
-  if (!most) return fail(it, HEARTH_E_INVALID, "at most 1000 notifications are listed at once");
-  return lend_result(it, CallExtension(it).list(after, *most), records);
+  if (!most) return Error{Errc::kInvalidArgument, "at most 1000 notifications are listed at once"};
+  return CallExtension(it).list(after, *most);
 }
 
-hearth_status remove_notice(AgentContext& it, std::string_view id) {
-  return status_of(it, CallExtension(it).remove(id));
-}
-
-constexpr hearth_call_v1 kCall{kDoor<start_call>, kDoor<notify_agent>, kDoor<caller_of>,
-                               kDoor<list_notices>, kDoor<remove_notice>};
+constexpr hearth_call_v1 kCall{kDoor<start_call>, kDoor<notify_agent>,
+                               kDoor<&CallExtension::caller>, kDoor<list_notices>,
+                               kDoor<&CallExtension::remove>};
 
 }  // namespace
 

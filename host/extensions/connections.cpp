@@ -143,162 +143,104 @@ static_assert(static_cast<int>(FrameKind::kText) == HEARTH_SEND_TEXT);
 static_assert(static_cast<int>(FrameKind::kBinary) == HEARTH_SEND_BINARY);
 static_assert(std::is_same_v<ConnectionId, std::uint64_t>);
 
-ConnectionExtension& connections_of(AgentContext& agent) {
-  return agent.of<ConnectionExtension>();
-}
-
-hearth_status client_gone(AgentContext& agent) {
-  return fail(agent, HEARTH_E_GONE, "the client has left");
-}
-
 hearth_status next(AgentContext& it, std::uint64_t after, std::string_view tag,
-                   std::uint64_t* connection) {
-  if (connection == nullptr) return no_place(it);
-  const auto found = connections_of(it).next(after, tag);
+                   std::uint64_t& connection) {
+  const auto found = it.of<ConnectionExtension>().next(after, tag);
   // The end of a walk is no failure: last_error stays as it is.
   if (found == 0) return HEARTH_E_NOT_FOUND;
-  *connection = found;
+  connection = found;
   return HEARTH_OK;
 }
 
-hearth_status id(AgentContext& it, std::uint64_t connection, hearth_bytes* out) {
-  Client* const client = it.clients().find(connection);
-  if (client == nullptr) return client_gone(it);
-  if (out == nullptr) return no_place(it);
-  *out = slice_of(client->client_id);
-  return HEARTH_OK;
+// A text of the client.
+template <std::string Client::* kText>
+void text(AgentContext& /*it*/, Client& client, hearth_bytes& out) {
+  out = slice_of(client.*kText);
 }
 
-hearth_status client_target(AgentContext& it, std::uint64_t connection, hearth_bytes* out) {
-  Client* const client = it.clients().find(connection);
-  if (client == nullptr) return client_gone(it);
-  if (out == nullptr) return no_place(it);
-  *out = slice_of(client->target);
-  return HEARTH_OK;
-}
-
-hearth_status client_header(AgentContext& it, std::uint64_t connection, hearth_bytes name,
-                            hearth_bytes* value) {
-  Client* const client = it.clients().find(connection);
-  if (client == nullptr) return client_gone(it);
-  const auto wanted = bytes_of(name);
-  if (!wanted) return bad_slice(it);
-  if (value == nullptr) return no_place(it);
-  const std::string* const found = find_header(client->headers, *wanted);
+hearth_status client_header(AgentContext& /*it*/, Client& client, AnyBytes name,
+                            hearth_bytes& value) {
+  const std::string* const found = find_header(client.headers, name.bytes);
   if (found == nullptr) return HEARTH_E_NOT_FOUND;
-  *value = slice_of(*found);
+  value = slice_of(*found);
   return HEARTH_OK;
 }
 
-hearth_status add_tag(AgentContext& it, std::uint64_t connection, std::string_view tag) {
-  return status_of(it, connections_of(it).add_tag(connection, tag), HEARTH_E_GONE);
-}
-
-hearth_status tag_at(AgentContext& it, std::uint64_t connection, std::uint32_t index,
-                     hearth_bytes* out) {
-  Client* const client = it.clients().find(connection);
-  if (client == nullptr) return client_gone(it);
-  if (out == nullptr) return no_place(it);
-  if (index > client->tags.size()) return HEARTH_E_NOT_FOUND;
-  *out = slice_of(index == 0 ? client->client_id : client->tags[index - 1]);
+hearth_status tag_at(AgentContext& /*it*/, Client& client, std::uint32_t index, hearth_bytes& out) {
+  if (index > client.tags.size()) return HEARTH_E_NOT_FOUND;
+  out = slice_of(index == 0 ? client.client_id : client.tags[index - 1]);
   return HEARTH_OK;
 }
 
-hearth_status flags(AgentContext& it, std::uint64_t connection, std::uint32_t* out) {
-  Client* const client = it.clients().find(connection);
-  if (client == nullptr) return client_gone(it);
-  if (out == nullptr) return no_place(it);
-  *out = client->flags;
-  return HEARTH_OK;
+void flags(AgentContext& /*it*/, Client& client, std::uint32_t& out) {
+  out = client.flags;
 }
 
-hearth_status set_flags(AgentContext& it, std::uint64_t connection, std::uint32_t value) {
-  return status_of(it, connections_of(it).set_flags(connection, value), HEARTH_E_GONE);
-}
-
-hearth_status attachment(AgentContext& it, std::uint64_t connection, hearth_bytes* out) {
-  Client* const client = it.clients().find(connection);
-  if (client == nullptr) return client_gone(it);
-  if (out == nullptr) return no_place(it);
-  *out = slice_of(client->attachment);
-  return HEARTH_OK;
-}
-
-hearth_status set_attachment(AgentContext& it, std::uint64_t connection, hearth_bytes value) {
-  const auto bytes = bytes_of(value);
-  if (!bytes) return bad_slice(it);
-  return status_of(it, connections_of(it).set_attachment(connection, *bytes), HEARTH_E_GONE);
+Result<void> set_attachment(AgentContext& it, std::uint64_t connection, AnyBytes value) {
+  return it.of<ConnectionExtension>().set_attachment(connection, value.bytes);
 }
 
 // A frame's payload: text must be UTF-8, or the client would drop the connection.
-std::optional<std::string_view> payload_of(std::uint32_t kind, hearth_bytes payload) {
-  return kind == HEARTH_SEND_TEXT ? text_of(payload) : bytes_of(payload);
+Result<std::string_view> payload_of(std::uint32_t kind, hearth_bytes payload) {
+  if (kind != HEARTH_SEND_TEXT && kind != HEARTH_SEND_BINARY)
+    return Error{Errc::kUnsupported, "unknown kind of frame"};
+  const auto bytes = kind == HEARTH_SEND_TEXT ? text_of(payload) : bytes_of(payload);
+  if (!bytes) return bad_slice();
+  return *bytes;
 }
 
-bool is_kind(std::uint32_t kind) {
-  return kind == HEARTH_SEND_TEXT || kind == HEARTH_SEND_BINARY;
-}
-
-hearth_status send(AgentContext& it, std::uint64_t connection, std::uint32_t kind,
-                   hearth_bytes payload) {
-  if (!is_kind(kind)) return fail(it, HEARTH_E_UNSUPPORTED, "unknown kind of frame");
+Result<void> send(AgentContext& it, std::uint64_t connection, std::uint32_t kind,
+                  hearth_bytes payload) {
   const auto bytes = payload_of(kind, payload);
-  if (!bytes) return bad_slice(it);
-  return status_of(it, connections_of(it).send(connection, FrameKind{kind}, *bytes), HEARTH_E_GONE);
+  if (!bytes) return bytes.error();
+  return it.of<ConnectionExtension>().send(connection, FrameKind{kind}, *bytes);
 }
 
-hearth_status broadcast(AgentContext& it, std::uint32_t kind, hearth_bytes payload,
-                        hearth_bytes tag, const std::uint64_t* except, std::size_t except_count) {
-  if (!is_kind(kind)) return fail(it, HEARTH_E_UNSUPPORTED, "unknown kind of frame");
+Result<void> broadcast(AgentContext& it, std::uint32_t kind, hearth_bytes payload,
+                       std::string_view tag, const std::uint64_t* except,
+                       std::size_t except_count) {
   const auto bytes = payload_of(kind, payload);
-  const auto wanted = text_of(tag);
-  if (!bytes || !wanted || (except == nullptr && except_count != 0)) return bad_slice(it);
+  if (!bytes) return bytes.error();
+  if (except == nullptr && except_count != 0) return bad_slice();
   const std::span<const std::uint64_t> left_out(except, except_count);
-  return status_of(it, connections_of(it).broadcast(FrameKind{kind}, *bytes, *wanted, left_out));
+  return it.of<ConnectionExtension>().broadcast(FrameKind{kind}, *bytes, tag, left_out);
 }
 
-hearth_status close(AgentContext& it, std::uint64_t connection, std::uint32_t code,
-                    std::string_view reason) {
-  return status_of(it, connections_of(it).close(connection, code, reason), HEARTH_E_GONE);
-}
-
-hearth_status give_claims(AgentContext& it, std::string_view claims, hearth_bytes* json) {
-  if (json == nullptr) return no_place(it);
+hearth_status give_claims(std::string_view claims, hearth_bytes& json) {
   if (claims.empty()) return HEARTH_E_NOT_FOUND;
-  *json = slice_of(claims);
+  json = slice_of(claims);
   return HEARTH_OK;
 }
 
-hearth_status client_claims(AgentContext& it, std::uint64_t connection, hearth_bytes* json) {
-  Client* const client = it.clients().find(connection);
-  if (client == nullptr) return client_gone(it);
-  return give_claims(it, client->claims(), json);
+hearth_status client_claims(AgentContext& /*it*/, Client& client, hearth_bytes& json) {
+  return give_claims(client.claims(), json);
 }
 
-hearth_status request_claims(AgentContext& it, std::uint64_t call, hearth_bytes* json) {
+hearth_status request_claims(AgentContext& it, std::uint64_t call, hearth_bytes& json) {
   const auto request = it.calls().request(call);
-  if (request) return give_claims(it, request->claims, json);
+  if (request) return give_claims(request->claims, json);
   const CallOrigin event = it.calls().origin(call);
   if (!event.is_in_progress) return fail(it, request.error(), HEARTH_E_GONE);
   // The event in progress shares the origin, and outlives the lent bytes.
-  return give_claims(it, event.origin == nullptr ? std::string_view() : event.origin->claims, json);
+  return give_claims(event.origin == nullptr ? std::string_view() : event.origin->claims, json);
 }
 
-constexpr hearth_connections_v1 kConnections = {.next = kDoor<next>,
-                                                .id = kDoor<id>,
-                                                .target = kDoor<client_target>,
-                                                .header = kDoor<client_header>,
-                                                .add_tag = kDoor<add_tag>,
-                                                .tag = kDoor<tag_at>,
-                                                .flags = kDoor<flags>,
-                                                .set_flags = kDoor<set_flags>,
-                                                .attachment = kDoor<attachment>,
-                                                .set_attachment = kDoor<set_attachment>,
-                                                .send = kDoor<send>,
-                                                .broadcast = kDoor<broadcast>,
-                                                .close = kDoor<close>,
-                                                .claims = kDoor<client_claims>,
-                                                .request_claims = kDoor<request_claims>};
+constexpr hearth_connections_v1 kConnections = {
+    .next = kDoor<next>,
+    .id = kGoneDoor<text<&Client::client_id>>,
+    .target = kGoneDoor<text<&Client::target>>,
+    .header = kGoneDoor<client_header>,
+    .add_tag = kGoneDoor<&ConnectionExtension::add_tag>,
+    .tag = kGoneDoor<tag_at>,
+    .flags = kGoneDoor<flags>,
+    .set_flags = kGoneDoor<&ConnectionExtension::set_flags>,
+    .attachment = kGoneDoor<text<&Client::attachment>>,
+    .set_attachment = kGoneDoor<set_attachment>,
+    .send = kGoneDoor<send>,
+    .broadcast = kDoor<broadcast>,
+    .close = kGoneDoor<&ConnectionExtension::close>,
+    .claims = kGoneDoor<client_claims>,
+    .request_claims = kDoor<request_claims>};
 
 }  // namespace
 

@@ -5,7 +5,7 @@
 #include "base/http_token.hpp"
 #include "base/sha256.hpp"
 #include "base/stop_point.hpp"
-#include "extensions/abi_request.hpp"
+#include "extensions/abi_call.hpp"
 #include "extensions/durable_work.hpp"
 #include "extensions/operation_spans.hpp"
 #include "json/json.hpp"
@@ -327,54 +327,50 @@ std::string above_request(const AgentContext& it, std::string_view operation,
   return span.is_none() ? event : span.text();
 }
 
-hearth_status start_fetch(AgentContext& it, const hearth_fetch_request* given, std::uint64_t token,
-                          std::uint64_t* id) {
-  const auto read = read_struct(given);
-  if (!read) return bad_struct(it);
-  if (id == nullptr) return no_place(it);
-  if ((read->flags & ~kFetchFlags) != 0)
-    return fail(it, HEARTH_E_UNSUPPORTED, "the request has a flag that this server does not know");
-  const auto method = text_of(read->method);
-  const auto url = text_of(read->url);
-  const auto headers_json = text_of(read->headers);
-  const auto body = bytes_of(read->body);
-  const auto credential = text_of(read->credential);
-  const auto operation = text_of(read->operation);
-  if (!method || !url || !headers_json || !body || !credential || !operation) return bad_slice(it);
-  const bool resumes = (read->flags & HEARTH_FETCH_RESUME) != 0;
-  if ((resumes && operation->empty()) || (!resumes && read->resume_from != 0))
-    return fail(it, HEARTH_E_INVALID, "only the request of an operation can resume");
-  auto headers = read_fetch_headers(*headers_json);
-  if (!headers) return fail(it, HEARTH_E_INVALID, R"(headers are JSON: [["name","value"], ...])");
-  CallOrigin event = it.calls().origin(read->call);
+Result<void> start_fetch(AgentContext& it, const hearth_fetch_request& given, std::uint64_t token,
+                         std::uint64_t& id) {
+  if ((given.flags & ~kFetchFlags) != 0)
+    return Error{Errc::kUnsupported, "the request has a flag that this server does not know"};
+  const auto texts =
+      texts_of({given.method, given.url, given.headers, given.credential, given.operation});
+  const auto body = bytes_of(given.body);
+  if (!texts || !body) return bad_slice();
+  const auto& [method, url, headers_json, credential, operation] = *texts;
+  const bool resumes = (given.flags & HEARTH_FETCH_RESUME) != 0;
+  if ((resumes && operation.empty()) || (!resumes && given.resume_from != 0))
+    return Error{Errc::kInvalidArgument, "only the request of an operation can resume"};
+  auto headers = read_fetch_headers(headers_json);
+  if (!headers)
+    return Error{Errc::kInvalidArgument, R"(headers are JSON: [["name","value"], ...])"};
+  CallOrigin event = it.calls().origin(given.call);
   if (event.trace.empty()) event.trace = it.calls().trace();
   FetchRequest request;
-  request.span =
-      it.ports().open_span(above_request(it, *operation, event.trace), SpanKind::kClient);
+  request.span = it.ports().open_span(above_request(it, operation, event.trace), SpanKind::kClient);
   if (find_header(*headers, kTraceHeader) == nullptr) {
     const std::string trace = request.span.is_open() ? request.span.span().text() : event.trace;
     if (!trace.empty()) headers->emplace_back(kTraceHeader, trace);
   }
-  request.call = read->call;
+  request.call = given.call;
   request.its_method = std::move(event.method);
   request.trace = std::move(event.trace);
-  request.method = method->empty() ? "GET" : *method;
-  request.url = *url;
+  request.method = method.empty() ? "GET" : method;
+  request.url = url;
   request.headers = *std::move(headers);
   request.body = *body;
-  request.follow_redirects = (read->flags & HEARTH_FETCH_FOLLOW) != 0;
-  request.http2 = (read->flags & HEARTH_FETCH_HTTP2) != 0;
-  request.connect_timeout = time_of(read->connect_timeout_ms, request.connect_timeout);
-  request.idle_timeout = time_of(read->idle_timeout_ms, request.idle_timeout);
-  request.total_timeout = time_of(read->total_timeout_ms, request.total_timeout);
-  request.max_bytes = bytes_or(read->max_bytes, request.max_bytes);
-  request.window = bytes_or(read->window, request.window);
+  request.follow_redirects = (given.flags & HEARTH_FETCH_FOLLOW) != 0;
+  request.http2 = (given.flags & HEARTH_FETCH_HTTP2) != 0;
+  request.connect_timeout = time_of(given.connect_timeout_ms, request.connect_timeout);
+  request.idle_timeout = time_of(given.idle_timeout_ms, request.idle_timeout);
+  request.total_timeout = time_of(given.total_timeout_ms, request.total_timeout);
+  request.max_bytes = bytes_or(given.max_bytes, request.max_bytes);
+  request.window = bytes_or(given.window, request.window);
   const FetchOperation its_operation = {
-      .id = std::string(*operation), .resumes = resumes, .from = read->resume_from};
+      .id = std::string(operation), .resumes = resumes, .from = given.resume_from};
   const auto started =
-      it.of<FetchExtension>().start(std::move(request), *credential, token, its_operation);
-  if (started) *id = *started;
-  return status_of(it, started);
+      it.of<FetchExtension>().start(std::move(request), credential, token, its_operation);
+  if (!started) return started.error();
+  id = *started;
+  return {};
 }
 
 constexpr hearth_fetch_v1 kFetch = {.start = kDoor<start_fetch>};

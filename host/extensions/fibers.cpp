@@ -3,7 +3,7 @@
 #include "base/escape.hpp"
 #include "base/stop_point.hpp"
 #include "base/utf8.hpp"
-#include "extensions/abi_request.hpp"
+#include "extensions/abi_call.hpp"
 #include "extensions/durable_work.hpp"
 #include "json/json_object_text.hpp"
 #include "json/json_scanner.hpp"
@@ -168,27 +168,20 @@ std::string readable_reason(std::string_view text) {
 
 namespace {
 
-constexpr std::size_t kRecordsListedByDefault = 50;
-constexpr std::size_t kMostRecordsListed = 100;
-constexpr std::size_t kRemovedByDefault = 100;
-constexpr std::size_t kMostRemoved = 500;
 constexpr std::uint32_t kAllStatuses = 127;
 constexpr std::uint32_t kStartFlags =
     HEARTH_FIBER_KEEP_RECORD | HEARTH_FIBER_TAKE_UP | HEARTH_FIBER_TURN | HEARTH_FIBER_RESET;
 
-hearth_status start_fiber(AgentContext& it, const hearth_fiber_start* request, hearth_fiber* fiber,
-                          hearth_bytes* record) {
-  const auto given = read_struct(request);
-  if (!given) return bad_struct(it);
-  const auto texts = texts_of({given->name, given->id, given->key, given->parent, given->input,
-                               given->metadata, given->lane});
-  if (!texts) return bad_slice(it);
+Result<void> start_fiber(AgentContext& it, const hearth_fiber_start& given, hearth_fiber& fiber,
+                         hearth_bytes* record) {
+  const auto texts = texts_of(
+      {given.name, given.id, given.key, given.parent, given.input, given.metadata, given.lane});
+  if (!texts) return bad_slice();
   const auto& [name, id, key, parent, input, metadata, lane] = *texts;
-  if (fiber == nullptr) return fail(it, HEARTH_E_INVALID, "start() needs a place for the fiber");
-  if (given->policy > HEARTH_FIBER_REPLACE_FAILED || (given->flags & ~kStartFlags) != 0)
-    return fail(it, HEARTH_E_INVALID, "start() has an unknown policy or flag");
+  if ((given.flags & ~kStartFlags) != 0)
+    return Error{Errc::kInvalidArgument, "start() has an unknown flag"};
   durable::FiberRequest wanted;
-  wanted.policy = static_cast<durable::SettledKey>(given->policy);
+  wanted.policy = static_cast<durable::SettledKey>(given.policy);
   wanted.name = name;
   wanted.id = id;
   wanted.key = key;
@@ -196,147 +189,115 @@ hearth_status start_fiber(AgentContext& it, const hearth_fiber_start* request, h
   wanted.input = input;
   wanted.metadata = metadata;
   wanted.lane = lane;
-  wanted.max_retries = given->max_retries;
-  wanted.retry_base_ms = given->retry_base_ms;
-  wanted.retry_max_ms = given->retry_max_ms;
+  wanted.max_retries = given.max_retries;
+  wanted.retry_base_ms = given.retry_base_ms;
+  wanted.retry_max_ms = given.retry_max_ms;
   wanted.keeping =
-      (given->flags & HEARTH_FIBER_KEEP_RECORD) != 0 ? FiberKeeping::kKept : FiberKeeping::kBrief;
-  wanted.take_up = (given->flags & HEARTH_FIBER_TAKE_UP) != 0;
-  wanted.is_turn = (given->flags & HEARTH_FIBER_TURN) != 0;
-  wanted.resets_by_progress = (given->flags & HEARTH_FIBER_RESET) != 0;
+      (given.flags & HEARTH_FIBER_KEEP_RECORD) != 0 ? FiberKeeping::kKept : FiberKeeping::kBrief;
+  wanted.take_up = (given.flags & HEARTH_FIBER_TAKE_UP) != 0;
+  wanted.is_turn = (given.flags & HEARTH_FIBER_TURN) != 0;
+  wanted.resets_by_progress = (given.flags & HEARTH_FIBER_RESET) != 0;
   auto started = FiberExtension(it).start(wanted);
-  if (!started) return fail(it, started.error(), HEARTH_E_GONE);
-  *fiber = started->fiber;
+  if (!started) return started.error();
+  fiber = started->fiber;
   lend(it, std::move(started->record), record);
-  return HEARTH_OK;
+  return {};
 }
 
-hearth_status resume_fiber(AgentContext& it, std::string_view id, hearth_fiber* fiber) {
-  if (fiber == nullptr) return fail(it, HEARTH_E_INVALID, "resume() needs a place for the fiber");
+Result<void> resume_fiber(AgentContext& it, std::string_view id, hearth_fiber& fiber) {
   const auto resumed = FiberExtension(it).resume(id);
-  if (!resumed) return fail(it, resumed.error());
-  *fiber = *resumed;
-  return HEARTH_OK;
+  if (!resumed) return resumed.error();
+  fiber = *resumed;
+  return {};
 }
 
-hearth_status stash_fiber(AgentContext& it, hearth_fiber fiber, std::string_view json) {
-  return status_of(it, FiberExtension(it).stash(fiber, json), HEARTH_E_GONE);
-}
-
-hearth_status settle_fiber(AgentContext& it, hearth_fiber fiber, std::uint32_t status,
-                           hearth_bytes body, hearth_bytes* record) {
-  const auto bytes = bytes_of(body);
-  if (!bytes) return bad_slice(it);
+Result<std::string> settle_fiber(AgentContext& it, hearth_fiber fiber, std::uint32_t status,
+                                 AnyBytes body) {
   if (status == HEARTH_FIBER_OUTCOME) {
-    if (!is_valid_utf8(*bytes)) return bad_slice(it);
-    auto ended = FiberExtension(it).settle(fiber, *bytes);
-    if (!ended) return fail(it, ended.error(), HEARTH_E_GONE);
-    lend(it, std::move(ended.value()), record);
-    return HEARTH_OK;
+    if (!is_valid_utf8(body.bytes)) return bad_slice();
+    return FiberExtension(it).settle(fiber, body.bytes);
   }
   const bool is_final = status == HEARTH_FIBER_FINAL_ERROR;
   const bool waits = status == HEARTH_FIBER_NEEDS_CODE;
   const auto end = is_final ? FiberStatus::kError : static_cast<FiberStatus>(status);
   const bool failed = end == FiberStatus::kError || end == FiberStatus::kAborted;
   if (!failed && !waits && end != FiberStatus::kCompleted)
-    return fail(it, HEARTH_E_INVALID,
-                "work ends as COMPLETED, ERROR, FINAL_ERROR, ABORTED or OUTCOME, or waits: "
-                "NEEDS_CODE");
-  if (end == FiberStatus::kCompleted && !is_valid_utf8(*bytes)) return bad_slice(it);
-  if (const auto refusal = it.work_refusal()) return fail(it, *refusal);
-  const std::string reason = failed || waits ? readable_reason(*bytes) : std::string();
-  auto settled = waits ? it.work().wait_for_code(fiber, reason)
-                       : FiberExtension(it).settle(
-                             fiber, end, failed ? std::string_view(reason) : *bytes, is_final);
-  if (!settled) return fail(it, settled.error(), HEARTH_E_GONE);
-  lend(it, std::move(settled.value()), record);
-  return HEARTH_OK;
+    return Error{Errc::kInvalidArgument,
+                 "work ends as COMPLETED, ERROR, FINAL_ERROR, ABORTED or OUTCOME, or waits: "
+                 "NEEDS_CODE"};
+  if (end == FiberStatus::kCompleted && !is_valid_utf8(body.bytes)) return bad_slice();
+  if (auto refusal = it.work_refusal()) return *std::move(refusal);
+  const std::string reason = failed || waits ? readable_reason(body.bytes) : std::string();
+  if (waits) return it.work().wait_for_code(fiber, reason);
+  return FiberExtension(it).settle(fiber, end, failed ? std::string_view(reason) : body.bytes,
+                                   is_final);
 }
 
-hearth_status inspect_fiber(AgentContext& it, std::string_view id, std::string_view key,
-                            hearth_bytes* record) {
-  return lend_result(it, it.work().fibers().inspect(id, key), record);
+Result<std::string> inspect_fiber(AgentContext& it, std::string_view id, std::string_view key) {
+  return it.work().fibers().inspect(id, key);
 }
 
-// Reads the filter of list() and remove(); its views point into the plugin's memory. HEARTH_OK if
-// it is valid.
-hearth_status read_fiber_filter(AgentContext& it, const hearth_fiber_filter* filter,
-                                std::size_t by_default, std::size_t most,
-                                durable::FiberFilter& wanted) {
-  const auto given = read_struct(filter);
-  if (!given) return bad_struct(it);
-  const auto name = text_of(given->name);
-  const auto after = text_of(given->after);
-  if (!name || !after) return bad_slice(it);
-  const auto limit = read_limit(given->limit, by_default, most);
-  if (!limit || given->statuses > kAllStatuses || given->dead > 1)
-    return fail(it, HEARTH_E_INVALID, "a filter of fibers has an impossible number");
-  wanted = {given->statuses, *name, given->before_ms, *after, *limit, given->dead == 1};
-  return HEARTH_OK;
+// The views of the result point into the plugin's memory.
+Result<durable::FiberFilter> read_fiber_filter(const hearth_fiber_filter& filter) {
+  const auto texts = texts_of({filter.name, filter.after});
+  if (!texts) return bad_slice();
+  if (filter.statuses > kAllStatuses || filter.dead > 1)
+    return Error{Errc::kInvalidArgument, "a filter of fibers has an impossible number"};
+  const auto& [name, after] = *texts;
+  return durable::FiberFilter{filter.statuses, name,         filter.before_ms,
+                              after,           filter.limit, filter.dead == 1};
 }
 
-hearth_status list_fibers(AgentContext& it, const hearth_fiber_filter* filter,
-                          hearth_bytes* records) {
-  durable::FiberFilter wanted;
-  const auto status =
-      read_fiber_filter(it, filter, kRecordsListedByDefault, kMostRecordsListed, wanted);
-  if (status != HEARTH_OK) return status;
-  return lend_result(it, it.work().fibers().list(wanted), records);
+Result<std::string> list_fibers(AgentContext& it, const hearth_fiber_filter& filter) {
+  const auto wanted = read_fiber_filter(filter);
+  if (!wanted) return wanted.error();
+  return it.work().fibers().list(*wanted);
 }
 
-hearth_status cancel_fiber(AgentContext& it, std::string_view id, std::string_view key,
-                           hearth_bytes reason, hearth_bytes* record) {
-  const auto why = bytes_of(reason);
-  if (!why) return bad_slice(it);
-  return lend_result(it, FiberExtension(it).cancel(id, key, readable_reason(*why)), record);
+Result<std::string> cancel_fiber(AgentContext& it, std::string_view id, std::string_view key,
+                                 AnyBytes reason) {
+  return FiberExtension(it).cancel(id, key, readable_reason(reason.bytes));
 }
 
-hearth_status resolve_fiber(AgentContext& it, std::string_view id, std::string_view outcome) {
-  return status_of(it, FiberExtension(it).resolve(id, outcome));
+Result<void> resolve_fiber(AgentContext& it, std::string_view id, std::string_view outcome) {
+  return FiberExtension(it).resolve(id, outcome);
 }
 
-hearth_status revive_fiber(AgentContext& it, std::string_view id) {
-  return status_of(it, it.work().fibers().retry(id));
+Result<void> revive_fiber(AgentContext& it, std::string_view id) {
+  return it.work().fibers().retry(id);
 }
 
-hearth_status remove_fibers(AgentContext& it, const hearth_fiber_filter* filter,
-                            std::uint64_t* removed) {
-  durable::FiberFilter wanted;
-  const auto status = read_fiber_filter(it, filter, kRemovedByDefault, kMostRemoved, wanted);
-  if (status != HEARTH_OK) return status;
-  if (const auto refusal = it.work_refusal()) return fail(it, *refusal);
-  const auto count = it.work().fibers().remove(wanted);
-  if (!count) return fail(it, count.error());
+Result<void> remove_fibers(AgentContext& it, const hearth_fiber_filter& filter,
+                           std::uint64_t* removed) {
+  const auto wanted = read_fiber_filter(filter);
+  if (!wanted) return wanted.error();
+  if (auto refusal = it.work_refusal()) return *std::move(refusal);
+  const auto count = it.work().fibers().remove(*wanted);
+  if (!count) return count.error();
   if (removed != nullptr) *removed = *count;
-  return HEARTH_OK;
+  return {};
 }
 
-hearth_status once_fiber(AgentContext& it, hearth_fiber fiber, std::string_view mark,
-                         uint32_t* is_first) {
-  if (is_first == nullptr) return no_place(it);
+Result<void> once_fiber(AgentContext& it, hearth_fiber fiber, std::string_view mark,
+                        std::uint32_t& is_first) {
   const auto first = it.work().fibers().once(fiber, mark);
-  if (!first) return fail(it, first.error(), HEARTH_E_GONE);
-  *is_first = *first ? 1 : 0;
-  return HEARTH_OK;
+  if (!first) return first.error();
+  is_first = *first ? 1 : 0;
+  return {};
 }
 
-hearth_status works_for_fiber(AgentContext& it, hearth_fiber fiber, std::uint64_t call) {
-  it.works_for(fiber, call);
-  return HEARTH_OK;
-}
-
-constexpr hearth_fibers_v1 kFibers{.start = kDoor<start_fiber>,
+constexpr hearth_fibers_v1 kFibers{.start = kGoneDoor<start_fiber>,
                                    .resume = kDoor<resume_fiber>,
-                                   .stash = kDoor<stash_fiber>,
-                                   .settle = kDoor<settle_fiber>,
+                                   .stash = kGoneDoor<&FiberExtension::stash>,
+                                   .settle = kGoneDoor<settle_fiber>,
                                    .inspect = kDoor<inspect_fiber>,
                                    .list = kDoor<list_fibers>,
                                    .cancel = kDoor<cancel_fiber>,
                                    .resolve = kDoor<resolve_fiber>,
                                    .revive = kDoor<revive_fiber, DoorKind::kWork>,
                                    .remove = kDoor<remove_fibers>,
-                                   .once = kDoor<once_fiber, DoorKind::kWork>,
-                                   .works_for = kDoor<works_for_fiber>};
+                                   .once = kGoneDoor<once_fiber, DoorKind::kWork>,
+                                   .works_for = kDoor<&AgentContext::works_for>};
 
 }  // namespace
 

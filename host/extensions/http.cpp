@@ -15,75 +15,52 @@ constexpr std::size_t kMaxHeaders = 64;
 constexpr std::size_t kMaxHeaderNameBytes = 256;
 constexpr std::size_t kMaxHeaderValueBytes = std::size_t{8} << 10;
 
-hearth_status request_target(AgentContext& it, std::uint64_t call, hearth_bytes* out) {
-  const auto request = it.calls().request(call);
-  if (!request) return fail(it, request.error(), HEARTH_E_GONE);
-  if (out == nullptr) return no_place(it);
-  *out = slice_of(request->target);
-  return HEARTH_OK;
+void request_target(AgentContext& /*it*/, const RequestView& request, hearth_bytes& target) {
+  target = slice_of(request.target);
 }
 
-hearth_status request_header(AgentContext& it, std::uint64_t call, hearth_bytes name,
-                             hearth_bytes* value) {
-  const auto request = it.calls().request(call);
-  if (!request) return fail(it, request.error(), HEARTH_E_GONE);
-  const auto wanted = bytes_of(name);
-  if (!wanted) return bad_slice(it);
-  if (value == nullptr) return no_place(it);
-  const std::string* const found = find_header(*request->headers, *wanted);
+hearth_status request_header(AgentContext& /*it*/, const RequestView& request, AnyBytes name,
+                             hearth_bytes& value) {
+  const std::string* const found = find_header(*request.headers, name.bytes);
   if (found == nullptr) return HEARTH_E_NOT_FOUND;
-  *value = slice_of(*found);
+  value = slice_of(*found);
   return HEARTH_OK;
 }
 
-hearth_status request_header_at(AgentContext& it, std::uint64_t call, std::uint32_t index,
-                                hearth_bytes* name, hearth_bytes* value) {
-  const auto request = it.calls().request(call);
-  if (!request) return fail(it, request.error(), HEARTH_E_GONE);
-  if (name == nullptr || value == nullptr) return no_place(it);
-  if (index >= request->headers->size()) return HEARTH_E_NOT_FOUND;
-  const auto& [its_name, its_value] = (*request->headers)[index];
-  *name = slice_of(its_name);
-  *value = slice_of(its_value);
+hearth_status request_header_at(AgentContext& /*it*/, const RequestView& request,
+                                std::uint32_t index, hearth_bytes& name, hearth_bytes& value) {
+  if (index >= request.headers->size()) return HEARTH_E_NOT_FOUND;
+  const auto& [its_name, its_value] = (*request.headers)[index];
+  name = slice_of(its_name);
+  value = slice_of(its_value);
   return HEARTH_OK;
 }
 
-hearth_status too_late(AgentContext& agent) {
-  return fail(agent, HEARTH_E_FORBIDDEN, "the head of the response has already left");
+Error too_late() {
+  return {Errc::kForbidden, "the head of the response has already left"};
 }
 
-hearth_status set_status(AgentContext& it, std::uint64_t call, std::uint32_t status) {
-  const auto request = it.calls().request(call);
-  if (!request) return fail(it, request.error(), HEARTH_E_GONE);
-  if (request->response == nullptr) return too_late(it);
-  if (status < 200 || status > 599) {
-    return fail(it, HEARTH_E_INVALID, "a response's status is 200 to 599");
-  }
-  request->response->status = status;
-  return HEARTH_OK;
+Result<void> set_status(AgentContext& /*it*/, const RequestView& request, std::uint32_t status) {
+  if (request.response == nullptr) return too_late();
+  if (status < 200 || status > 599)
+    return Error{Errc::kInvalidArgument, "a response's status is 200 to 599"};
+  request.response->status = status;
+  return {};
 }
 
-hearth_status add_header(AgentContext& it, std::uint64_t call, hearth_bytes name,
-                         hearth_bytes value) {
-  const auto request = it.calls().request(call);
-  if (!request) return fail(it, request.error(), HEARTH_E_GONE);
-  const auto its_name = bytes_of(name);
-  const auto its_value = bytes_of(value);
-  if (!its_name || !its_value) return bad_slice(it);
-  if (request->response == nullptr) return too_late(it);
-  if (its_name->size() > kMaxHeaderNameBytes || its_value->size() > kMaxHeaderValueBytes) {
-    return fail(it, HEARTH_E_LIMIT, "a header is at most 256 bytes of name and 8 KiB of value");
-  }
-  if (!is_http_token(*its_name) || !is_http_field_value(*its_value)) {
-    return fail(it, HEARTH_E_INVALID, "not a header's name and value");
-  }
-  if (is_host_owned_header(*its_name))
-    return fail(it, HEARTH_E_INVALID, "the host sets this header itself");
-  if (request->response->headers.size() >= kMaxHeaders) {
-    return fail(it, HEARTH_E_LIMIT, "a response has at most 64 headers of the agent's own");
-  }
-  request->response->headers.emplace_back(*its_name, *its_value);
-  return HEARTH_OK;
+Result<void> add_header(AgentContext& /*it*/, const RequestView& request, AnyBytes name,
+                        AnyBytes value) {
+  if (request.response == nullptr) return too_late();
+  if (name.bytes.size() > kMaxHeaderNameBytes || value.bytes.size() > kMaxHeaderValueBytes)
+    return Error{Errc::kLimitExceeded, "a header is at most 256 bytes of name and 8 KiB of value"};
+  if (!is_http_token(name.bytes) || !is_http_field_value(value.bytes))
+    return Error{Errc::kInvalidArgument, "not a header's name and value"};
+  if (is_host_owned_header(name.bytes))
+    return Error{Errc::kInvalidArgument, "the host sets this header itself"};
+  if (request.response->headers.size() >= kMaxHeaders)
+    return Error{Errc::kLimitExceeded, "a response has at most 64 headers of the agent's own"};
+  request.response->headers.emplace_back(name.bytes, value.bytes);
+  return {};
 }
 
 static_assert(kUnreadBody == HEARTH_REQUEST_UNREAD_BODY);
@@ -109,27 +86,27 @@ class TimedBody final : public RemoteOperation {
   const std::unique_ptr<RemoteOperation> body_;
 };
 
-hearth_status read_body(AgentContext& it, std::uint64_t call, std::uint64_t window,
-                        std::uint64_t token, std::uint64_t* id) {
+Result<void> read_body(AgentContext& it, CallId call, std::uint64_t window, std::uint64_t token,
+                       std::uint64_t& id) {
   const auto request = it.calls().request(call);
-  if (!request) return fail(it, request.error(), HEARTH_E_GONE);
-  if (id == nullptr) return no_place(it);
+  if (!request) return request.error();
   if (request->body == nullptr || !*request->body)
-    return fail(it, HEARTH_E_FORBIDDEN, "the body came whole, or is already read");
+    return Error{Errc::kForbidden, "the body came whole, or is already read"};
   auto body = (*request->body)(window == 0 ? kBodyWindow : window);
   const auto started = it.calls().submit(
       HEARTH_OP_BODY, std::make_unique<TimedBody>(it.calls(), call, std::move(body)), token);
-  if (started) *request->body = nullptr;
-  if (started) *id = *started;
-  return status_of(it, started);
+  if (!started) return started.error();
+  *request->body = nullptr;
+  id = *started;
+  return {};
 }
 
-constexpr hearth_http_v1 kHttp = {.target = kDoor<request_target>,
-                                  .header = kDoor<request_header>,
-                                  .header_at = kDoor<request_header_at>,
-                                  .set_status = kDoor<set_status>,
-                                  .add_header = kDoor<add_header>,
-                                  .read_body = kDoor<read_body>};
+constexpr hearth_http_v1 kHttp = {.target = kGoneDoor<request_target>,
+                                  .header = kGoneDoor<request_header>,
+                                  .header_at = kGoneDoor<request_header_at>,
+                                  .set_status = kGoneDoor<set_status>,
+                                  .add_header = kGoneDoor<add_header>,
+                                  .read_body = kGoneDoor<read_body>};
 
 }  // namespace
 

@@ -28,15 +28,8 @@ Result<void> KeepAliveExtension::release() {
 
 namespace {
 
-hearth_status acquire(AgentContext& it) {
-  return status_of(it, it.of<KeepAliveExtension>().acquire());
-}
-
-hearth_status release(AgentContext& it) {
-  return status_of(it, it.of<KeepAliveExtension>().release());
-}
-
-constexpr hearth_keep_alive_v1 kKeepAlive{kDoor<acquire>, kDoor<release>};
+constexpr hearth_keep_alive_v1 kKeepAlive{kDoor<&KeepAliveExtension::acquire>,
+                                          kDoor<&KeepAliveExtension::release>};
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 #include "extensions/kv.hpp"
 
 #include "base/utf8.hpp"
-#include "extensions/abi_request.hpp"
+#include "extensions/abi_call.hpp"
 #include "json/json_scanner.hpp"
 #include "json/json_text.hpp"
 #include "storage/agent_database.hpp"
@@ -184,42 +184,29 @@ Result<std::string> KvExtension::list(const KvFilter& filter) {
 
 namespace {
 
-hearth_status get_value(AgentContext& it, std::string_view key, hearth_bytes* value) {
-  return lend_result(it, it.of<KvExtension>().get(key), value);
+// The JSON check covers UTF-8.
+Result<void> put_value(AgentContext& it, std::string_view key, AnyBytes value) {
+  return it.of<KvExtension>().put(key, value.bytes);
 }
 
-hearth_status put_value(AgentContext& it, hearth_bytes key, hearth_bytes value) {
-  const auto text = text_of(key);
-  const auto json = bytes_of(value);  // the JSON check covers UTF-8
-  if (!text || !json) return bad_slice(it);
-  return status_of(it, it.of<KvExtension>().put(*text, *json));
+Result<std::string> list_values(AgentContext& it, const hearth_kv_filter& filter) {
+  const auto texts = texts_of({filter.prefix, filter.after});
+  if (!texts) return bad_slice();
+  const auto limit = read_limit(filter.limit, kEntriesListedByDefault, kMostEntriesListed);
+  if (!limit) return Error{Errc::kInvalidArgument, "at most 1000 values are listed at once"};
+  const auto& [prefix, after] = *texts;
+  return it.of<KvExtension>().list({prefix, after, *limit});
 }
 
-hearth_status remove_value(AgentContext& it, std::string_view key) {
-  return status_of(it, it.of<KvExtension>().remove(key));
-}
-
-hearth_status list_values(AgentContext& it, const hearth_kv_filter* filter, hearth_bytes* entries) {
-  const auto given = read_struct(filter);
-  if (!given) return bad_struct(it);
-  const auto prefix = text_of(given->prefix);
-  const auto after = text_of(given->after);
-  if (!prefix || !after) return bad_slice(it);
-  const auto limit = read_limit(given->limit, kEntriesListedByDefault, kMostEntriesListed);
-  if (!limit) return fail(it, HEARTH_E_INVALID, "at most 1000 values are listed at once");
-  return lend_result(it, it.of<KvExtension>().list({*prefix, *after, *limit}), entries);
-}
-
-hearth_status values_usage(AgentContext& it, std::uint64_t* keys, std::uint64_t* bytes) {
+void values_usage(AgentContext& it, std::uint64_t* keys, std::uint64_t* bytes) {
   const KvUsage used = it.of<KvExtension>().usage();
   if (keys != nullptr) *keys = used.keys;
   if (bytes != nullptr) *bytes = used.bytes;
-  return HEARTH_OK;
 }
 
-constexpr hearth_kv_v1 kKv = {.get = kDoor<get_value>,
+constexpr hearth_kv_v1 kKv = {.get = kDoor<&KvExtension::get>,
                               .put = kDoor<put_value>,
-                              .remove = kDoor<remove_value>,
+                              .remove = kDoor<&KvExtension::remove>,
                               .list = kDoor<list_values>,
                               .usage = kDoor<values_usage>};
 

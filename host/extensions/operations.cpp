@@ -2,7 +2,7 @@
 
 #include "base/escape.hpp"
 #include "base/stop_point.hpp"
-#include "extensions/abi_request.hpp"
+#include "extensions/abi_call.hpp"
 #include "extensions/fibers.hpp"
 #include "extensions/operation_spans.hpp"
 #include "json/json_object_text.hpp"
@@ -234,30 +234,34 @@ static_assert(static_cast<std::uint32_t>(OperationDecision::kUnknown) == HEARTH_
 static_assert(HEARTH_EVENT_OPERATION_UNKNOWN ==
               static_cast<std::uint32_t>(EventKind::kOperationUnknown));
 
-hearth_status begin_operation(AgentContext& it, const hearth_operation_start* request,
-                              std::uint64_t token, hearth_operation_begun* begun) {
-  const auto given = read_struct(request);
-  if (!given) return bad_struct(it);
-  const auto texts = texts_of({given->kind, given->arguments, given->key, given->id});
-  if (!texts) return bad_slice(it);
-  const auto& [kind, arguments, key, id] = *texts;
-  if (begun == nullptr) return no_place(it);
-  const auto key_header = text_of(given->key_header);
-  if (!key_header) return bad_slice(it);
-  if (given->can_probe > 1 || given->can_resume > 1 || given->acts_by_request > 1 ||
-      given->reserved != 0)
+void lend_both(AgentContext& it, std::string first, std::string_view second,
+               hearth_bytes& first_place, hearth_bytes& second_place) {
+  const std::size_t end = first.size();
+  lend(it, std::move(first.append(second)), nullptr);
+  const std::string_view lent = it.lent_text;
+  first_place = slice_of(lent.substr(0, end));
+  second_place = slice_of(lent.substr(end));
+}
+
+hearth_status begin_operation(AgentContext& it, const hearth_operation_start& given,
+                              std::uint64_t token, hearth_operation_begun& begun) {
+  const auto texts = texts_of({given.kind, given.arguments, given.key, given.id, given.key_header});
+  if (!texts) return fail(it, bad_slice());
+  const auto& [kind, arguments, key, id, key_header] = *texts;
+  if (given.can_probe > 1 || given.can_resume > 1 || given.acts_by_request > 1 ||
+      given.reserved != 0)
     return fail(it, HEARTH_E_INVALID, "begin() has an unknown flag");
-  if (given->fiber != 0 && it.work().fibers().id_of(given->fiber) == nullptr)
+  if (given.fiber != 0 && it.work().fibers().id_of(given.fiber) == nullptr)
     return fail(it, HEARTH_E_GONE, "the fiber has ended");
   durable::OperationRequest wanted;
-  wanted.effect = static_cast<durable::Effect>(given->effect);
-  wanted.fiber = given->fiber;
-  wanted.horizon_ms = given->horizon_ms;
-  wanted.can_probe = given->can_probe != 0;
-  wanted.can_resume = given->can_resume != 0;
-  wanted.acts_by_request = given->acts_by_request != 0;
-  wanted.key_header = *key_header;
-  wanted.cost = given->cost;
+  wanted.effect = static_cast<durable::Effect>(given.effect);
+  wanted.fiber = given.fiber;
+  wanted.horizon_ms = given.horizon_ms;
+  wanted.can_probe = given.can_probe != 0;
+  wanted.can_resume = given.can_resume != 0;
+  wanted.acts_by_request = given.acts_by_request != 0;
+  wanted.key_header = key_header;
+  wanted.cost = given.cost;
   wanted.kind = kind;
   wanted.arguments = arguments;
   wanted.key = key;
@@ -265,101 +269,82 @@ hearth_status begin_operation(AgentContext& it, const hearth_operation_start* re
   auto answer = OperationsExtension(it).begin(wanted, token);
   if (!answer) return fail(it, answer.error());
   durable::OperationBegun& operation = answer->operation;
-  *begun = {};
-  begun->decision = static_cast<std::uint32_t>(operation.decision);
-  begun->attempt = static_cast<std::uint32_t>(operation.attempt);
-  begun->operation = operation.operation;
-  begun->wait = answer->wait;
-  const std::size_t id_bytes = operation.id.size();
-  lend(it, std::move(operation.id) + operation.result, nullptr);
-  const std::string_view lent = it.lent_text;
-  begun->id = slice_of(lent.substr(0, id_bytes));
-  begun->result = slice_of(lent.substr(id_bytes));
+  begun = {};
+  begun.decision = static_cast<std::uint32_t>(operation.decision);
+  begun.attempt = static_cast<std::uint32_t>(operation.attempt);
+  begun.operation = operation.operation;
+  begun.wait = answer->wait;
+  lend_both(it, std::move(operation.id), operation.result, begun.id, begun.result);
   return HEARTH_OK;
 }
 
-hearth_status settle_operation(AgentContext& it, std::uint64_t operation, std::uint32_t outcome,
-                               hearth_bytes body, std::uint32_t* state) {
-  const auto bytes = bytes_of(body);
-  if (!bytes) return bad_slice(it);
+Result<void> settle_operation(AgentContext& it, std::uint64_t operation, std::uint32_t outcome,
+                              AnyBytes body, std::uint32_t* state) {
   if (outcome < HEARTH_OUTCOME_COMPLETED || outcome > HEARTH_OUTCOME_FAILED)
-    return fail(it, HEARTH_E_INVALID, "settle() takes one of HEARTH_OUTCOME_*");
+    return Error{Errc::kInvalidArgument, "settle() takes one of HEARTH_OUTCOME_*"};
   const auto settled =
-      OperationsExtension(it).settle(operation, static_cast<OperationOutcome>(outcome), *bytes);
-  if (!settled) return fail(it, settled.error(), HEARTH_E_GONE);
+      OperationsExtension(it).settle(operation, static_cast<OperationOutcome>(outcome), body.bytes);
+  if (!settled) return settled.error();
   if (state != nullptr) *state = static_cast<std::uint32_t>(*settled);
-  return HEARTH_OK;
+  return {};
 }
 
-hearth_status inspect_operation(AgentContext& it, std::string_view id, hearth_bytes* record) {
-  return lend_result(it, it.work().operations().inspect(id), record);
+Result<std::string> inspect_operation(AgentContext& it, std::string_view id) {
+  return it.work().operations().inspect(id);
 }
 
-hearth_status list_operations(AgentContext& it, const hearth_operation_filter* filter,
-                              hearth_bytes* records) {
-  const auto given = read_struct(filter);
-  if (!given) return bad_struct(it);
-  const auto texts = texts_of({given->kind, given->fiber, given->after});
-  if (!texts) return bad_slice(it);
+Result<std::string> list_operations(AgentContext& it, const hearth_operation_filter& filter) {
+  const auto texts = texts_of({filter.kind, filter.fiber, filter.after});
+  if (!texts) return bad_slice();
   const auto& [kind, fiber, after] = *texts;
-  if ((given->states & ~kAllOperationStates) != 0 || given->reserved != 0)
-    return fail(it, HEARTH_E_INVALID, "there is no such state of an operation");
-  const auto limit = read_limit(given->limit, kOperationsListedByDefault, kMostOperationsListed);
-  if (!limit) return fail(it, HEARTH_E_INVALID, "at most 100 operations are listed at once");
+  if ((filter.states & ~kAllOperationStates) != 0 || filter.reserved != 0)
+    return Error{Errc::kInvalidArgument, "there is no such state of an operation"};
+  const auto limit = read_limit(filter.limit, kOperationsListedByDefault, kMostOperationsListed);
+  if (!limit) return Error{Errc::kInvalidArgument, "at most 100 operations are listed at once"};
   durable::OperationFilter wanted;
-  wanted.states = given->states;
+  wanted.states = filter.states;
   wanted.kind = kind;
   wanted.fiber = fiber;
   wanted.after = after;
   wanted.limit = *limit;
-  return lend_result(it, it.work().operations().list(wanted), records);
+  return it.work().operations().list(wanted);
 }
 
-hearth_status resolve_operation(AgentContext& it, std::string_view id, std::uint32_t outcome,
-                                std::string_view result, std::string_view note,
-                                std::string_view actor) {
-  return status_of(it, OperationsExtension(it).resolve_and_record(
-                           id, static_cast<OperationOutcome>(outcome), result, note, actor));
+Result<void> resolve_operation(AgentContext& it, std::string_view id, std::uint32_t outcome,
+                               std::string_view result, std::string_view note,
+                               std::string_view actor) {
+  return OperationsExtension(it).resolve_and_record(id, static_cast<OperationOutcome>(outcome),
+                                                    result, note, actor);
 }
 
-hearth_status operation_answer(AgentContext& it, std::string_view id, hearth_bytes* head,
-                               hearth_bytes* body) {
-  if (head == nullptr || body == nullptr) return no_place(it);
+Result<void> operation_answer(AgentContext& it, std::string_view id, hearth_bytes& head,
+                              hearth_bytes& body) {
   auto answer = it.work().operations().answer(id);
-  if (!answer) return fail(it, answer.error());
+  if (!answer) return answer.error();
   std::string json = JsonObjectText()
                          .flag("can_resume", answer->request.is_resumable())
                          .flag("whole", answer->request.whole)
                          .json("head", answer->head.empty() ? "null" : answer->head)
                          .take();
-  const std::size_t head_bytes = json.size();
-  lend(it, std::move(json) + answer->body, nullptr);
-  const std::string_view lent = it.lent_text;
-  *head = slice_of(lent.substr(0, head_bytes));
-  *body = slice_of(lent.substr(head_bytes));
-  return HEARTH_OK;
+  lend_both(it, std::move(json), answer->body, head, body);
+  return {};
 }
 
-hearth_status operation_path(AgentContext& it, std::string_view id, hearth_bytes* path) {
-  return lend_result(it, it.work().operations().path_of(id), path);
+Result<std::string> operation_path(AgentContext& it, std::string_view id) {
+  return it.work().operations().path_of(id);
 }
 
-hearth_status drop_operation_answer(AgentContext& it, std::string_view id) {
-  return status_of(it, it.work().operations().drop_answer(id));
+Result<void> drop_operation_answer(AgentContext& it, std::string_view id) {
+  return it.work().operations().drop_answer(id);
 }
 
-hearth_status set_operation_cost(AgentContext& it, std::string_view id, std::uint64_t cost) {
-  return status_of(it, it.work().operations().set_cost(id, cost));
-}
-
-hearth_status describe_operation(AgentContext& it, std::string_view id, std::string_view name,
-                                 std::string_view attributes) {
-  return status_of(it, it.of<OperationSpans>().describe(id, name, attributes));
+Result<void> set_operation_cost(AgentContext& it, std::string_view id, std::uint64_t cost) {
+  return it.work().operations().set_cost(id, cost);
 }
 
 constexpr hearth_operations_v1 kOperations = {
     .begin = kDoor<begin_operation>,
-    .settle = kDoor<settle_operation>,
+    .settle = kGoneDoor<settle_operation>,
     .inspect = kDoor<inspect_operation>,
     .list = kDoor<list_operations>,
     .resolve = kDoor<resolve_operation>,
@@ -367,7 +352,7 @@ constexpr hearth_operations_v1 kOperations = {
     .path = kDoor<operation_path>,
     .drop_answer = kDoor<drop_operation_answer, DoorKind::kWork>,
     .set_cost = kDoor<set_operation_cost, DoorKind::kWork>,
-    .describe = kDoor<describe_operation>};
+    .describe = kDoor<&OperationSpans::describe>};
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 #include "extensions/queue.hpp"
 
-#include "extensions/abi_request.hpp"
+#include "extensions/abi_call.hpp"
 #include "extensions/durable_work.hpp"
 
 #include <utility>
@@ -20,69 +20,54 @@ Result<std::string> push_item(AgentContext& agent, const durable::QueueRequest& 
 
 namespace {
 
-constexpr std::size_t kItemsListedByDefault = 100;
-constexpr std::size_t kMostItemsListed = 1000;
-
-hearth_status push_agents_item(AgentContext& it, const hearth_queue_request* request,
-                               hearth_bytes* record) {
-  const auto given = read_struct(request);
-  if (!given) return bad_struct(it);
-  const auto callback = text_of(given->callback);
-  const auto payload = text_of(given->payload);
-  if (!callback || !payload) return bad_slice(it);
+Result<std::string> push_agents_item(AgentContext& it, const hearth_queue_request& request) {
+  const auto texts = texts_of({request.callback, request.payload});
+  if (!texts) return bad_slice();
   durable::QueueRequest wanted;
-  wanted.callback = *callback;
-  wanted.payload = *payload;
-  wanted.max_attempts = given->max_attempts;
-  wanted.retry_base_ms = given->retry_base_ms;
-  wanted.retry_max_ms = given->retry_max_ms;
-  return lend_result(it, push_item(it, wanted), record);
+  wanted.callback = (*texts)[0];
+  wanted.payload = (*texts)[1];
+  wanted.max_attempts = request.max_attempts;
+  wanted.retry_base_ms = request.retry_base_ms;
+  wanted.retry_max_ms = request.retry_max_ms;
+  return push_item(it, wanted);
 }
 
-hearth_status get_item(AgentContext& it, std::string_view id, hearth_bytes* record) {
-  return lend_result(it, it.work().queue().get(id), record);
+Result<std::string> get_item(AgentContext& it, std::string_view id) {
+  return it.work().queue().get(id);
 }
 
-// Reads the filter of list() and remove_all(); its views point into the plugin's memory. HEARTH_OK
-// if it is valid.
-hearth_status read_queue_filter(AgentContext& it, const hearth_queue_filter* filter,
-                                durable::QueueFilter& wanted) {
-  const auto given = read_struct(filter);
-  if (!given) return bad_struct(it);
+// The views of the result point into the plugin's memory.
+Result<durable::QueueFilter> read_queue_filter(const hearth_queue_filter& filter) {
   const auto texts =
-      texts_of({given->callback, given->state, given->member, given->value, given->after});
-  if (!texts) return bad_slice(it);
+      texts_of({filter.callback, filter.state, filter.member, filter.value, filter.after});
+  if (!texts) return bad_slice();
   const auto& [callback, state, member, value, after] = *texts;
-  const auto limit = read_limit(given->limit, kItemsListedByDefault, kMostItemsListed);
-  if (!limit) return fail(it, HEARTH_E_INVALID, "at most 1000 items are listed at once");
-  wanted = {callback, state, member, value, after, *limit};
-  return HEARTH_OK;
+  return durable::QueueFilter{callback, state, member, value, after, filter.limit};
 }
 
-hearth_status list_items(AgentContext& it, const hearth_queue_filter* filter,
-                         hearth_bytes* records) {
-  durable::QueueFilter wanted;
-  if (const auto status = read_queue_filter(it, filter, wanted); status != HEARTH_OK) return status;
-  return lend_result(it, it.work().queue().list(wanted), records);
+Result<std::string> list_items(AgentContext& it, const hearth_queue_filter& filter) {
+  const auto wanted = read_queue_filter(filter);
+  if (!wanted) return wanted.error();
+  return it.work().queue().list(*wanted);
 }
 
-hearth_status remove_item(AgentContext& it, std::string_view id) {
-  return status_of(it, it.work().queue().remove(id));
+Result<void> remove_item(AgentContext& it, std::string_view id) {
+  return it.work().queue().remove(id);
 }
 
-hearth_status remove_items(AgentContext& it, const hearth_queue_filter* filter,
-                           std::uint64_t* removed) {
-  durable::QueueFilter wanted;
-  if (const auto status = read_queue_filter(it, filter, wanted); status != HEARTH_OK) return status;
-  if (const auto refusal = it.work_refusal()) return fail(it, *refusal);
-  const auto count = it.work().queue().remove_all(wanted);
-  if (!count) return fail(it, count.error());
+Result<void> remove_items(AgentContext& it, const hearth_queue_filter& filter,
+                          std::uint64_t* removed) {
+  const auto wanted = read_queue_filter(filter);
+  if (!wanted) return wanted.error();
+  if (const auto refusal = it.work_refusal()) return *refusal;
+  const auto count = it.work().queue().remove_all(*wanted);
+  if (!count) return count.error();
   if (removed != nullptr) *removed = *count;
-  return HEARTH_OK;
+  return {};
 }
 
-hearth_status retry_item(AgentContext& it, std::string_view id) {
-  return status_of(it, it.work().queue().retry(id));
+Result<void> retry_item(AgentContext& it, std::string_view id) {
+  return it.work().queue().retry(id);
 }
 
 constexpr hearth_queue_v1 kQueue{kDoor<push_agents_item>, kDoor<get_item>,

@@ -5,6 +5,7 @@
 #include "storage/agent_database.hpp"
 
 #include <limits>
+#include <span>
 
 namespace hearth::extensions {
 
@@ -46,7 +47,7 @@ template <class T, class Out>
 hearth_status give(AgentContext& it, hearth_statement statement, const Result<T>& result,
                    Out* out) {
   if (!result) return fail_statement(it, StatementHandle{statement}, result.error());
-  if (out == nullptr) return no_place(it);
+  if (out == nullptr) return fail(it, HEARTH_E_INVALID, "the place for the result is null");
   *out = static_cast<Out>(*result);
   return HEARTH_OK;
 }
@@ -56,45 +57,25 @@ int to_index(std::uint32_t index) {
   return std::in_range<int>(index) ? static_cast<int>(index) : std::numeric_limits<int>::max();
 }
 
-hearth_status prepare(AgentContext& it, std::string_view sql, hearth_statement* statement) {
-  if (statement == nullptr)
-    return fail(it, HEARTH_E_INVALID, "prepare() needs a place for the statement");
+Result<void> prepare(AgentContext& it, std::string_view sql, hearth_statement& statement) {
   const auto prepared = sql_of(it).prepare(sql);
-  if (!prepared) return fail(it, prepared.error());
-  *statement = static_cast<hearth_statement>(*prepared);
-  return HEARTH_OK;
+  if (!prepared) return prepared.error();
+  statement = static_cast<hearth_statement>(*prepared);
+  return {};
 }
 
-hearth_status bind_null(AgentContext& it, hearth_statement statement, std::uint32_t index) {
-  return statement_status(it, statement,
-                          sql_of(it).bind_null(StatementHandle{statement}, to_index(index)));
-}
-
-hearth_status bind_int64(AgentContext& it, hearth_statement statement, std::uint32_t index,
-                         std::int64_t value) {
+template <auto kBind, class... Value>
+hearth_status bind(AgentContext& it, hearth_statement statement, std::uint32_t index,
+                   Value... value) {
   return statement_status(
-      it, statement, sql_of(it).bind_int64(StatementHandle{statement}, to_index(index), value));
-}
-
-hearth_status bind_double(AgentContext& it, hearth_statement statement, std::uint32_t index,
-                          double value) {
-  return statement_status(
-      it, statement, sql_of(it).bind_double(StatementHandle{statement}, to_index(index), value));
-}
-
-hearth_status bind_text(AgentContext& it, hearth_statement statement, std::uint32_t index,
-                        std::string_view value) {
-  return statement_status(it, statement,
-                          sql_of(it).bind_text(StatementHandle{statement}, to_index(index), value));
+      it, statement, (sql_of(it).*kBind)(StatementHandle{statement}, to_index(index), value...));
 }
 
 hearth_status bind_blob(AgentContext& it, hearth_statement statement, std::uint32_t index,
-                        hearth_bytes value) {
-  const auto bytes = bytes_of(value);
-  if (!bytes) return bad_slice(it);
+                        AnyBytes value) {
+  const auto bytes = std::as_bytes(std::span(value.bytes));
   return statement_status(it, statement,
-                          sql_of(it).bind_blob(StatementHandle{statement}, to_index(index),
-                                               std::as_bytes(std::span(*bytes))));
+                          sql_of(it).bind_blob(StatementHandle{statement}, to_index(index), bytes));
 }
 
 hearth_status step(AgentContext& it, hearth_statement statement) {
@@ -107,6 +88,13 @@ hearth_status column_count(AgentContext& it, hearth_statement statement, std::ui
   return give(it, statement, sql_of(it).column_count(StatementHandle{statement}), count);
 }
 
+template <auto kColumn, class Value>
+hearth_status column(AgentContext& it, hearth_statement statement, std::uint32_t index,
+                     Value* value) {
+  return give(it, statement, (sql_of(it).*kColumn)(StatementHandle{statement}, to_index(index)),
+              value);
+}
+
 hearth_status column_name(AgentContext& it, hearth_statement statement, std::uint32_t column,
                           hearth_bytes* name) {
   const auto text = sql_of(it).column_name(StatementHandle{statement}, to_index(column));
@@ -115,25 +103,8 @@ hearth_status column_name(AgentContext& it, hearth_statement statement, std::uin
   return statement_status(it, statement, text);
 }
 
-hearth_status column_type(AgentContext& it, hearth_statement statement, std::uint32_t column,
-                          std::uint32_t* type) {
-  static_assert(static_cast<int>(ColumnType::kInteger) == HEARTH_SQL_INTEGER &&
-                static_cast<int>(ColumnType::kNull) == HEARTH_SQL_NULL);
-  return give(it, statement, sql_of(it).column_type(StatementHandle{statement}, to_index(column)),
-              type);
-}
-
-hearth_status column_int64(AgentContext& it, hearth_statement statement, std::uint32_t column,
-                           std::int64_t* value) {
-  return give(it, statement, sql_of(it).column_int64(StatementHandle{statement}, to_index(column)),
-              value);
-}
-
-hearth_status column_double(AgentContext& it, hearth_statement statement, std::uint32_t column,
-                            double* value) {
-  return give(it, statement, sql_of(it).column_double(StatementHandle{statement}, to_index(column)),
-              value);
-}
+static_assert(static_cast<int>(ColumnType::kInteger) == HEARTH_SQL_INTEGER &&
+              static_cast<int>(ColumnType::kNull) == HEARTH_SQL_NULL);
 
 hearth_status column_bytes(AgentContext& it, hearth_statement statement, std::uint32_t column,
                            hearth_bytes* value) {
@@ -153,39 +124,31 @@ hearth_status column_bytes(AgentContext& it, hearth_statement statement, std::ui
   return statement_status(it, statement, text);
 }
 
-hearth_status reset(AgentContext& it, hearth_statement statement) {
-  return statement_status(it, statement, sql_of(it).reset(StatementHandle{statement}));
+template <auto kEnd>
+hearth_status end(AgentContext& it, hearth_statement statement) {
+  return statement_status(it, statement, (sql_of(it).*kEnd)(StatementHandle{statement}));
 }
 
-hearth_status finalize(AgentContext& it, hearth_statement statement) {
-  return statement_status(it, statement, sql_of(it).finalize(StatementHandle{statement}));
+void changes(AgentContext& it, std::int64_t& rows) {
+  rows = sql_of(it).changes();
 }
 
-hearth_status changes(AgentContext& it, std::int64_t* rows) {
-  if (rows == nullptr) return no_place(it);
-  *rows = sql_of(it).changes();
-  return HEARTH_OK;
+void last_insert_rowid(AgentContext& it, std::int64_t& rowid) {
+  rowid = sql_of(it).last_insert_rowid();
 }
 
-hearth_status last_insert_rowid(AgentContext& it, std::int64_t* rowid) {
-  if (rowid == nullptr) return no_place(it);
-  *rowid = sql_of(it).last_insert_rowid();
-  return HEARTH_OK;
-}
-
-hearth_status begin_savepoint(AgentContext& it, std::uint32_t* depth) {
-  if (depth == nullptr) return fail(it, HEARTH_E_INVALID, "the place for the savepoint is null");
+Result<void> begin_savepoint(AgentContext& it, std::uint32_t& depth) {
   const auto savepoint = sql_of(it).begin_savepoint();
-  if (!savepoint) return fail(it, savepoint.error());
+  if (!savepoint) return savepoint.error();
   const auto number = static_cast<std::uint64_t>(*savepoint);
   if (!std::in_range<std::uint32_t>(number)) {
     // Numbers count up over the life of an agent; the ABI has room for four thousand million.
     const auto released = sql_of(it).release(*savepoint);
-    return fail(it, HEARTH_E_LIMIT,
-                released ? "too many savepoints in one life" : released.error().message);
+    return Error{Errc::kLimitExceeded,
+                 released ? "too many savepoints in one life" : released.error().message};
   }
-  *depth = static_cast<std::uint32_t>(number);
-  return HEARTH_OK;
+  depth = static_cast<std::uint32_t>(number);
+  return {};
 }
 
 // For a savepoint PluginSql's "invalid" means only that the savepoint has ended.
@@ -204,26 +167,27 @@ hearth_status rollback_savepoint(AgentContext& it, std::uint32_t depth) {
   return end_savepoint(it, sql_of(it).rollback_to(SavepointHandle{depth}));
 }
 
-constexpr hearth_sql_v1 kSql = {.prepare = kDoor<prepare>,
-                                .bind_null = kDoor<bind_null>,
-                                .bind_int64 = kDoor<bind_int64>,
-                                .bind_double = kDoor<bind_double>,
-                                .bind_text = kDoor<bind_text>,
-                                .bind_blob = kDoor<bind_blob>,
-                                .step = kDoor<step>,
-                                .column_count = kDoor<column_count>,
-                                .column_name = kDoor<column_name>,
-                                .column_type = kDoor<column_type>,
-                                .column_int64 = kDoor<column_int64>,
-                                .column_double = kDoor<column_double>,
-                                .column_bytes = kDoor<column_bytes>,
-                                .reset = kDoor<reset>,
-                                .finalize = kDoor<finalize>,
-                                .changes = kDoor<changes>,
-                                .last_insert_rowid = kDoor<last_insert_rowid>,
-                                .begin_savepoint = kDoor<begin_savepoint>,
-                                .release_savepoint = kDoor<release_savepoint>,
-                                .rollback_savepoint = kDoor<rollback_savepoint>};
+constexpr hearth_sql_v1 kSql = {
+    .prepare = kDoor<prepare>,
+    .bind_null = kDoor<bind<&PluginSql::bind_null>>,
+    .bind_int64 = kDoor<bind<&PluginSql::bind_int64, std::int64_t>>,
+    .bind_double = kDoor<bind<&PluginSql::bind_double, double>>,
+    .bind_text = kDoor<bind<&PluginSql::bind_text, std::string_view>>,
+    .bind_blob = kDoor<bind_blob>,
+    .step = kDoor<step>,
+    .column_count = kDoor<column_count>,
+    .column_name = kDoor<column_name>,
+    .column_type = kDoor<column<&PluginSql::column_type, std::uint32_t>>,
+    .column_int64 = kDoor<column<&PluginSql::column_int64, std::int64_t>>,
+    .column_double = kDoor<column<&PluginSql::column_double, double>>,
+    .column_bytes = kDoor<column_bytes>,
+    .reset = kDoor<end<&PluginSql::reset>>,
+    .finalize = kDoor<end<&PluginSql::finalize>>,
+    .changes = kDoor<changes>,
+    .last_insert_rowid = kDoor<last_insert_rowid>,
+    .begin_savepoint = kDoor<begin_savepoint>,
+    .release_savepoint = kDoor<release_savepoint>,
+    .rollback_savepoint = kDoor<rollback_savepoint>};
 
 }  // namespace
 

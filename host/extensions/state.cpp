@@ -74,34 +74,26 @@ void StateExtension::undone(std::uint64_t last_write) {
 
 namespace {
 
-hearth_status get_state(AgentContext& it, hearth_bytes* json) {
-  if (json == nullptr) return fail(it, HEARTH_E_INVALID, "get() needs a place for the state");
+hearth_status get_state(AgentContext& it, hearth_bytes& json) {
   const auto state = it.of<StateExtension>().get();
   if (!state) return fail(it, HEARTH_E_NOT_FOUND, "there is no state yet");
-  *json = slice_of(*state);
+  json = slice_of(*state);
   return HEARTH_OK;
 }
 
-hearth_status set_state(AgentContext& it, std::uint64_t on_behalf, hearth_bytes json) {
-  const auto text = bytes_of(json);  // the JSON check covers UTF-8
-  if (!text) return bad_slice(it);
-  return status_of(it, it.of<StateExtension>().set(on_behalf, *text), HEARTH_E_GONE);
+// The JSON check covers UTF-8.
+Result<void> set_state(AgentContext& it, std::uint64_t on_behalf, AnyBytes json) {
+  return it.of<StateExtension>().set(on_behalf, json.bytes);
 }
 
-hearth_status set_default_state(AgentContext& it, hearth_bytes json) {
-  const auto text = bytes_of(json);
-  if (!text) return bad_slice(it);
-  return status_of(it, it.of<StateExtension>().set_default(*text));
-}
-
-hearth_status unset_state(AgentContext& it, std::uint64_t on_behalf) {
-  return status_of(it, it.of<StateExtension>().unset(on_behalf));
+Result<void> set_default_state(AgentContext& it, AnyBytes json) {
+  return it.of<StateExtension>().set_default(json.bytes);
 }
 
 constexpr hearth_state_v1 kState = {.get = kDoor<get_state>,
-                                    .set = kDoor<set_state>,
+                                    .set = kGoneDoor<set_state>,
                                     .set_default = kDoor<set_default_state>,
-                                    .unset = kDoor<unset_state>};
+                                    .unset = kDoor<&StateExtension::unset>};
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 #include "extensions/subagents.hpp"
 
 #include "base/names.hpp"
-#include "extensions/abi_request.hpp"
+#include "extensions/abi_call.hpp"
 #include "extensions/sub_agents_port.hpp"
 #include "json/json_text.hpp"
 
@@ -22,8 +22,8 @@ static_assert(HEARTH_EVENT_SUB_AGENT == static_cast<std::uint32_t>(EventKind::kS
 constexpr std::size_t kListedByDefault = 100;
 constexpr std::size_t kMostListed = 1000;
 
-hearth_status no_sub_agents(AgentContext& agent) {
-  return fail(agent, HEARTH_E_UNSUPPORTED, "this host has no sub-agents");
+Error no_sub_agents() {
+  return {Errc::kUnsupported, "this host has no sub-agents"};
 }
 
 void append_key(std::string& out, const AgentKey& key) {
@@ -40,45 +40,38 @@ std::optional<AgentKey> child_of(const AgentContext& agent, std::string_view age
   return agent.key().child(agent_class, name);
 }
 
-hearth_status list_sub_agents(AgentContext& it, const hearth_subagents_filter* filter,
-                              hearth_bytes* agents) {
+// `filter` may be null.
+Result<std::string> list_sub_agents(AgentContext& it, const hearth_subagents_filter* filter) {
   SubAgents* const port = it.ports().sub_agents;
-  if (port == nullptr) return no_sub_agents(it);
-  hearth_subagents_filter wanted{};
-  if (filter != nullptr) {
-    const auto given = read_struct(filter);
-    if (!given) return bad_struct(it);
-    wanted = *given;
-  }
-  const auto limit = read_limit(wanted.limit, kListedByDefault, kMostListed);
-  if (!limit) return fail(it, HEARTH_E_INVALID, "at most 1000 sub-agents are listed at once");
-  const auto after_class = text_of(wanted.after_class);
-  const auto after_name = text_of(wanted.after_name);
-  if (!after_class || !after_name) return bad_slice(it);
-  const AgentKey after =
-      after_name->empty() ? AgentKey() : it.key().child(*after_class, *after_name);
+  if (port == nullptr) return no_sub_agents();
+  const auto wanted =
+      filter == nullptr ? std::optional(hearth_subagents_filter()) : read_struct(filter);
+  if (!wanted) return bad_struct();
+  const auto limit = read_limit(wanted->limit, kListedByDefault, kMostListed);
+  if (!limit) return Error{Errc::kInvalidArgument, "at most 1000 sub-agents are listed at once"};
+  const auto texts = texts_of({wanted->after_class, wanted->after_name});
+  if (!texts) return bad_slice();
+  const auto& [after_class, after_name] = *texts;
+  const AgentKey after = after_name.empty() ? AgentKey() : it.key().child(after_class, after_name);
   std::string json = "[";
   for (const SubAgent& each : port->list(it.key(), after, *limit)) {
     if (json.size() > 1) json += ',';
     append_key(json, each.key);
     json += ",\"created_at\":" + std::to_string(each.created_at_ms) + '}';
   }
-  lend(it, json + ']', agents);
-  return HEARTH_OK;
+  return json + ']';
 }
 
-hearth_status destroy_sub_agent(AgentContext& it, hearth_bytes agent_class, hearth_bytes name) {
+Result<void> destroy_sub_agent(AgentContext& it, std::string_view agent_class,
+                               std::string_view name) {
   SubAgents* const port = it.ports().sub_agents;
-  if (port == nullptr) return no_sub_agents(it);
-  const auto its_class = text_of(agent_class);
-  const auto its_name = text_of(name);
-  if (!its_class || !its_name) return bad_slice(it);
-  const auto child = child_of(it, *its_class, *its_name);
-  if (!child) return fail(it, HEARTH_E_NOT_FOUND, "there is no such sub-agent");
-  return status_of(it, port->destroy(*child, it.handle()));
+  if (port == nullptr) return no_sub_agents();
+  const auto child = child_of(it, agent_class, name);
+  if (!child) return Error{Errc::kNotFound, "there is no such sub-agent"};
+  return port->destroy(*child, it.handle());
 }
 
-hearth_status path_of_agent(AgentContext& it, hearth_bytes* path) {
+Result<std::string> path_of_agent(AgentContext& it) {
   std::vector<AgentKey> way{it.key()};
   while (auto above = way.back().parent()) way.push_back(*std::move(above));
   std::string json = "[";
@@ -88,8 +81,7 @@ hearth_status path_of_agent(AgentContext& it, hearth_bytes* path) {
     json += '}';
     way.pop_back();
   }
-  lend(it, json + ']', path);
-  return HEARTH_OK;
+  return json + ']';
 }
 
 constexpr hearth_subagents_v1 kSubAgents = {.list = kDoor<list_sub_agents>,
