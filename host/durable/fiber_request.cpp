@@ -9,10 +9,6 @@ namespace hearth::durable {
 namespace {
 
 constexpr std::size_t kMaxLabelBytes = 256;  // of a name, an id and a key
-constexpr std::uint32_t kMostRetries = 1'000;
-constexpr std::uint64_t kRetryBaseMs = 1'000;
-constexpr std::uint64_t kRetryCapMs = 300'000;
-constexpr std::uint64_t kLongestRetryMs = std::uint64_t{24} * 3600 * 1000;
 
 Error bad_fiber(std::string why) {
   return Error{Errc::kInvalidArgument, std::move(why)};
@@ -29,15 +25,6 @@ Result<void> check_label(std::string_view what, std::string_view label) {
   return {};
 }
 
-Result<void> check_retry(const FiberRequest& request) {
-  const std::uint64_t base = request.retry_base_ms == 0 ? kRetryBaseMs : request.retry_base_ms;
-  const std::uint64_t cap = request.retry_max_ms == 0 ? kRetryCapMs : request.retry_max_ms;
-  if (request.max_retries > kMostRetries) return bad_fiber("there are at most 1,000 retries");
-  if (cap > kLongestRetryMs) return bad_fiber("the longest wait is above one day");
-  if (base > cap) return bad_fiber("the first wait is above the longest one");
-  return {};
-}
-
 }  // namespace
 
 Result<void> check_fiber_json(std::string_view what, std::string_view json, std::size_t max_bytes) {
@@ -50,25 +37,23 @@ Result<void> check_fiber_json(std::string_view what, std::string_view json, std:
   return {};
 }
 
-RetryPolicy retry_of(const FiberRequest& request) {
-  const auto given = [](std::uint64_t ms, std::uint64_t by_default) {
-    return std::chrono::milliseconds(ms == 0 ? by_default : ms);
-  };
-  return {static_cast<int>(request.max_retries), given(request.retry_base_ms, kRetryBaseMs),
-          given(request.retry_max_ms, kRetryCapMs)};
+Result<RetryPolicy> retry_of(const FiberRequest& request) {
+  constexpr RetryPolicy kDefaults{0, std::chrono::milliseconds(1'000),
+                                  std::chrono::milliseconds(300'000)};
+  return checked_retry(request.max_retries, request.retry_base_ms, request.retry_max_ms, kDefaults);
 }
 
 Result<void> check_fiber(const FiberRequest& request, std::size_t max_json_bytes) {
   if (request.policy > SettledKey::kReplaceFailed)
     return bad_fiber("there is no such policy for a settled fiber");
   if (request.name.empty()) return bad_fiber("a fiber's name is 1 to 256 bytes of UTF-8");
-  for (const auto& checked :
-       {check_label("name", request.name), check_label("id", request.id),
-        check_label("key", request.key), check_label("lane", request.lane),
-        check_fiber_json("input", request.input, max_json_bytes),
-        check_fiber_json("metadata", request.metadata, max_json_bytes), check_retry(request)}) {
+  for (const auto& checked : {check_label("name", request.name), check_label("id", request.id),
+                              check_label("key", request.key), check_label("lane", request.lane),
+                              check_fiber_json("input", request.input, max_json_bytes),
+                              check_fiber_json("metadata", request.metadata, max_json_bytes)}) {
     if (checked.has_error()) return checked.error();
   }
+  if (const auto retry = retry_of(request); retry.has_error()) return retry.error();
   if (request.is_turn && !request.parent.empty())
     return bad_fiber("a fiber that another one waits for is no turn of its own");
   if (!request.lane.empty() && !request.parent.empty())

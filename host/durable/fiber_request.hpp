@@ -40,7 +40,7 @@ struct FiberRequest {
 // `what`: a word for the message.
 [[nodiscard]] Result<void> check_fiber_json(std::string_view what, std::string_view json,
                                             std::size_t max_bytes);
-[[nodiscard]] RetryPolicy retry_of(const FiberRequest& request);
+[[nodiscard]] Result<RetryPolicy> retry_of(const FiberRequest& request);
 // Job::type.
 [[nodiscard]] std::string type_of(const FiberRequest& request);
 

@@ -30,10 +30,6 @@ constexpr std::string_view kOpenRecords =
     "AND " HEARTH_RECORD_FILTER " ORDER BY seq DESC";
 constexpr std::uint32_t kOpenBits = 7;
 
-#define HEARTH_OPEN_FIBERS "INDEXED BY cf_agents_jobs_open WHERE kind = 2 AND ended_at IS NULL AND "
-#define HEARTH_TURN "type IN ('turn', 'kept turn')"
-#define HEARTH_GIVEN_UP_TURNS "WHERE kind = 2 AND dead AND " HEARTH_TURN
-
 constexpr std::size_t kMaxMarkBytes = 256;
 
 // The part number of a mark's document: 62 bits of its hash, after the numbers of other documents.
@@ -165,40 +161,6 @@ bool FiberTable::remove_children(std::string_view parent) {
       "AND ended_at IS NOT NULL AND substr(key, 1, length(?1) + 1) = ?1 || '/'",
       std::array{Param(parent)});
   return removed > 0;
-}
-
-// ---- turns --------------------------------------------------------------------------------------
-
-std::vector<std::string> FiberTable::given_up_turns() {
-  static_assert(kMostStandingTurns == 20, "the texts say so");
-  std::vector<std::string> ids;
-  for (Job& job :
-       jobs_.all(HEARTH_GIVEN_UP_TURNS " AND NOT EXISTS (SELECT 1 FROM cf_agents_job_documents "
-                                       "WHERE job = seq AND part = 8) ORDER BY seq DESC LIMIT 20",
-                 {}))
-    ids.push_back(std::move(job.id));
-  std::ranges::reverse(ids);
-  return ids;
-}
-
-void FiberTable::pass_given_up_turns() {
-  static_assert(static_cast<int>(JobPart::kPassed) == 8, "the texts say so");
-  jobs_.run(
-      "INSERT OR IGNORE INTO cf_agents_job_documents(job, part, body) "
-      "SELECT seq, 8, '' FROM cf_agents_jobs " HEARTH_GIVEN_UP_TURNS,
-      {});
-}
-
-bool FiberTable::has_later_turn(std::int64_t seq) {
-  return jobs_.first(HEARTH_OPEN_FIBERS "seq > ? AND " HEARTH_TURN, std::array{Param(seq)})
-      .has_value();
-}
-
-std::vector<Job> FiberTable::recovered_turns() {
-  auto turns =
-      jobs_.all(HEARTH_OPEN_FIBERS "claims > 0 AND " HEARTH_TURN " ORDER BY seq DESC LIMIT 20", {});
-  std::ranges::reverse(turns);
-  return turns;
 }
 
 // ---- marks --------------------------------------------------------------------------------------

@@ -27,8 +27,6 @@ struct FiberFilter {
 // Threads, Durable, Failure   As Jobs, which outlives it.
 class FiberTable {
  public:
-  // At most so many turns are given up or open in the answers below.
-  static constexpr std::size_t kMostStandingTurns = 20;
   static constexpr std::size_t kMostMarks = 10'000;  // of one fiber
 
   explicit FiberTable(Jobs& jobs) : jobs_(jobs) {}
@@ -66,16 +64,6 @@ class FiberTable {
   // that was not aborted go on. A child that keeps its record loses a key that only this fiber
   // uses: in a later run the same key may mean another place. True: rows were removed.
   bool remove_children(std::string_view parent);
-
-  // ---- turns ----
-  // The given up turns whose records are still dead and after which no turn has begun, the oldest
-  // first.
-  [[nodiscard]] std::vector<std::string> given_up_turns();
-  // A later turn has begun: earlier given up turns are no news any more.
-  void pass_given_up_turns();
-  [[nodiscard]] bool has_later_turn(std::int64_t seq);
-  // The open turns that were recovered, the oldest first.
-  [[nodiscard]] std::vector<Job> recovered_turns();
 
   // True if the fiber has not had the mark before; it has it then. kInvalidArgument: a mark is 1 to
   // 256 bytes of UTF-8. kLimitExceeded.

@@ -1,9 +1,9 @@
 #pragma once
 // The news of an agent's turns, which its clients hear.
 
-#include "durable/fiber_table.hpp"
 #include "durable/jobs.hpp"
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,10 +19,13 @@ struct TurnNews {
   std::string why{};
 };
 
-// Threads, Durable, Failure   As FiberTable and Jobs, which outlive it.
+// Threads, Durable, Failure   As Jobs, which outlives it.
 class FiberTurns {
  public:
-  FiberTurns(FiberTable& table, Jobs& jobs) : table_(table), jobs_(jobs) {}
+  // At most so many turns of each kind are in standing().
+  static constexpr std::size_t kMostStanding = 20;
+
+  explicit FiberTurns(Jobs& jobs) : jobs_(jobs) {}
 
   // A counted recovery of the fiber begins.
   void recovers(const Job& job);
@@ -36,12 +39,13 @@ class FiberTurns {
   [[nodiscard]] std::vector<TurnNews> standing();
 
  private:
+  // The given up turns whose records are still dead and after which no turn has begun, the oldest
+  // first.
   const std::vector<std::string>& ids();
 
-  FiberTable& table_;
   Jobs& jobs_;
   std::vector<TurnNews> news_;
-  // Of the given up turns for standing(). Nothing: not read yet.
+  // See ids(). Nothing: not read yet.
   std::optional<std::vector<std::string>> ids_;
 };
 

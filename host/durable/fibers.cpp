@@ -40,7 +40,7 @@ Fibers::Fibers(storage::AgentDatabase& database, const Clock& clock, Random& ran
                const FiberSettings& settings)
     : jobs_(database),
       table_(jobs_),
-      turns_(table_, jobs_),
+      turns_(jobs_),
       clock_(clock),
       random_(random),
       settings_(settings),
@@ -137,7 +137,7 @@ Result<Fibers::Started> Fibers::begin(const FiberRequest& request, const Job* re
   job.status = to_string(FiberStatus::kPending);
   job.type = type_of(request);
   job.parent = none_if_empty(request.parent);
-  job.retry = retry_of(request);
+  job.retry = retry_of(request).value();
   job.lane = none_if_empty(request.lane);
   if (request.is_turn) turns_.begins();
   // The caller gets a receipt: the fiber is accepted, and about to begin.

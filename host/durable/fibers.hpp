@@ -247,7 +247,7 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   std::vector<TurnNews> take_turn_news() { return turns_.take(); }
   // The last news of turns, for a client that has just connected: of turns that were recovered and
   // go on, and of given up turns whose records are still dead and after which no turn has begun. At
-  // most FiberTable::kMostStandingTurns of each, the oldest first.
+  // most FiberTurns::kMostStanding of each, the oldest first.
   [[nodiscard]] std::vector<TurnNews> standing_turns() { return turns_.standing(); }
 
   // ---- telling: the event kFiberSettled ----

@@ -64,9 +64,7 @@ Job job_of(const Rows& rows) {
 
 bool Jobs::exists() {
   if (exists_ || !database_.exists()) return exists_;
-  Statement find(database_.connection(),
-                 "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'cf_agents_jobs'");
-  exists_ = find.query().next();
+  exists_ = storage::has_table(database_.connection(), "cf_agents_jobs");
   return exists_;
 }
 

@@ -73,18 +73,17 @@ void Operations::close() {
   }
 }
 
-void Operations::make_unknown(std::int64_t seq, const std::string& id, const std::string& kind,
-                              std::string_view why) {
+void Operations::make_unknown(const Row& row, std::string_view why) {
   prepare_write();
   database_
       .kept(
           "UPDATE cf_agents_operations SET state = 'unknown', told = 0, settled_at = NULL, note = "
           "?2 "
           "WHERE seq = ?1")
-      .execute(std::array{Param(seq), Param(why)});
-  untold_.push_back(seq);
+      .execute(std::array{Param(row.seq), Param(why)});
+  untold_.push_back(row.seq);
   ++unknown_now_;
-  note_state(id, kind, OperationState::kUnknown);
+  note_state(row, OperationState::kUnknown);
 }
 
 void Operations::leave_unknown(const Row& row) {
@@ -94,10 +93,6 @@ void Operations::leave_unknown(const Row& row) {
   database_.kept("DELETE FROM cf_agents_operation_documents WHERE operation = ?1 AND part = ?2")
       .execute(
           std::array{Param(row.seq), Param(static_cast<std::int64_t>(OperationPart::kGivenUp))});
-}
-
-void Operations::note_state(const std::string& id, const std::string& kind, OperationState state) {
-  changes_.push_back({id, kind, state});
 }
 
 // ---- beginning ----------------------------------------------------------------------------------
@@ -200,7 +195,7 @@ OperationBegun Operations::decide(Row row, const OperationRequest& request) {
   if (request.can_resume && is_resumable(row.seq)) return run(std::move(row), request, false);
   if (row.effect == Effect::kKeyed && !row.horizon_at_ms)
     row.horizon_at_ms = row.started_at_ms + static_cast<std::int64_t>(request.horizon_ms);
-  const bool is_known = is_key_known(row.started_at_ms, row.horizon_at_ms);
+  const bool is_known = is_key_known(row);
   if (row.effect <= Effect::kIdempotent || (row.effect == Effect::kKeyed && is_known))
     return run(std::move(row), request, false);
   if (row.effect == Effect::kProbe && request.can_probe) {
@@ -209,9 +204,8 @@ OperationBegun Operations::decide(Row row, const OperationRequest& request) {
     return begun;
   }
   if (row.state == "unknown") return begun;
-  make_unknown(row.seq, row.id, row.kind,
-               row.effect == Effect::kKeyed ? "the other side may not know its key any more"
-                                            : "its run was cut off");
+  make_unknown(row, row.effect == Effect::kKeyed ? "the other side may not know its key any more"
+                                                 : "its run was cut off");
   return begun;
 }
 
@@ -261,24 +255,16 @@ std::uint64_t Operations::probe(const Row& row, const OperationRequest& request)
 
 std::uint64_t Operations::add_running(const Row& row, const OperationRequest& request, Begin how) {
   Running& running = running_[++last_operation_];
-  running.seq = row.seq;
-  running.id = row.id;
-  running.likeness = row.likeness;
-  running.kind = row.kind;
-  running.effect = row.effect;
+  static_cast<Row&>(running) = row;
   running.fiber = row.scope ? request.fiber : 0;
-  running.root = row.root;
-  running.started_at_ms = row.started_at_ms;
-  running.horizon_at_ms = row.horizon_at_ms;
   running.key_header = request.key_header;
   running.can_resume = request.can_resume;
-  running.acts_by_request = row.acts_by_request;
   running.is_anew = how == Begin::kAnew;
   running.is_probe = how == Begin::kProbe;
   may_be_open_ = true;
-  const auto loss = loss_ms(row.effect, row.root.has_value(), row.started_at_ms, row.horizon_at_ms);
+  const auto loss = loss_without_answer_ms(row);
   if (row.effect != Effect::kUnsafe && loss && *loss > now_ms()) plan_loss(loss);
-  note_state(row.id, row.kind, OperationState::kRunning);
+  note_state(row, OperationState::kRunning);
   running_ids_[row.id] = last_operation_;
   return last_operation_;
 }
@@ -327,7 +313,7 @@ Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutc
   const std::string note = has_result ? std::string() : note_of(body);
   if (has_result && running.acts_by_request && !running.has_asked && !answers_.find(running.seq)) {
     const char* const why = "it is listed as one that acts by its request, and has sent none";
-    make_unknown(running.seq, running.id, running.kind, why);
+    make_unknown(running, why);
     return Error{Errc::kConflict, std::string("the operation is unknown: ") + why +
                                       ": give its id to its request (.op)"};
   }
@@ -339,7 +325,7 @@ Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutc
   }
   if (outcome == OperationOutcome::kCutOff) outcome = outcome_of_cut(running);
   if (outcome == OperationOutcome::kUnknown) {
-    make_unknown(running.seq, running.id, running.kind, note);
+    make_unknown(running, note);
     return OperationState::kUnknown;
   }
   if (outcome == OperationOutcome::kNotExecuted) {
@@ -350,7 +336,7 @@ Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutc
   if (outcome == OperationOutcome::kCutOff) {
     database_.kept("UPDATE cf_agents_operations SET note = ?2 WHERE seq = ?1")
         .execute(std::array{Param(running.seq), Param(std::string_view(note))});
-    note_state(running.id, running.kind, OperationState::kInterrupted);
+    note_state(running, OperationState::kInterrupted);
     if (running.root && fibers_.id_of(running.fiber) == nullptr) must_look_ = true;
     if (const auto row = find(running.id)) plan_loss(loss_ms(*row));
     return OperationState::kInterrupted;
@@ -362,7 +348,7 @@ Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutc
           "UPDATE cf_agents_operations SET state = 'completed', settled_at = ?2, note = ?3 "
           "WHERE seq = ?1")
       .execute(std::array{Param(running.seq), Param(now_ms()), nullable(why)});
-  note_state(running.id, running.kind, OperationState::kCompleted);
+  note_state(running, OperationState::kCompleted);
   forget_answer(running.seq, true);
   use(running.fiber, running.likeness, running.seq);
   if (is_too_large) {
@@ -381,7 +367,7 @@ void Operations::set_not_executed(const Row& row, std::string_view why) {
           "UPDATE cf_agents_operations SET state = 'not_executed', settled_at = ?2, note = ?3 "
           "WHERE seq = ?1")
       .execute(std::array{Param(row.seq), Param(now_ms()), Param(why)});
-  note_state(row.id, row.kind, OperationState::kNotExecuted);
+  note_state(row, OperationState::kNotExecuted);
   forget_answer(row.seq, false);
   give_back(row);
 }
@@ -432,8 +418,7 @@ Result<void> Operations::resolve(std::string_view id, OperationOutcome outcome,
   if (has_result) put(row->seq, OperationPart::kResult, its_result);
   if (!has_result) give_back(*row);
   forget_answer(row->seq, has_result);
-  note_state(row->id, row->kind,
-             has_result ? OperationState::kCompleted : OperationState::kNotExecuted);
+  note_state(*row, has_result ? OperationState::kCompleted : OperationState::kNotExecuted);
   return {};
 }
 

@@ -398,19 +398,11 @@ class Operations final : public WorkPart {
     std::string json;        // as stored
     std::string likeness{};  // a hash of the operation's kind and arguments
   };
-  struct Running {
-    std::int64_t seq = 0;
-    std::string id;
-    std::string likeness;
-    std::string kind;
-    Effect effect = Effect::kUnsafe;
+  // The row is as it was when the run began.
+  struct Running : Row {
     FiberHandle fiber = 0;
-    std::optional<std::string> root{};
-    std::int64_t started_at_ms = 0;
-    std::optional<std::int64_t> horizon_at_ms{};
     std::string key_header{};
     bool can_resume = false;
-    bool acts_by_request = false;
     bool is_anew = false;    // no earlier run may have acted
     bool is_probe = false;   // it asks the other side whether the operation was executed
     std::uint64_t wait = 0;  // see waits_for(); 0: none
@@ -472,33 +464,28 @@ class Operations final : public WorkPart {
   [[nodiscard]] bool is_resumable(std::int64_t seq);
   // The outcome of a run that was cut off. kCutOff: the operation may be begun again.
   [[nodiscard]] OperationOutcome outcome_of_cut(const Running& running);
-  // The other side still knows the key of an operation that began at `started_at_ms`.
-  [[nodiscard]] bool is_key_known(std::int64_t started_at_ms,
-                                  const std::optional<std::int64_t>& horizon_at_ms) const {
+  // The other side still knows the operation's key.
+  [[nodiscard]] bool is_key_known(const Row& row) const {
     const std::int64_t now = now_ms();
-    return horizon_at_ms && now >= started_at_ms - skew_ms(started_at_ms, *horizon_at_ms) &&
-           now < *horizon_at_ms;
+    return row.horizon_at_ms && now >= row.started_at_ms - skew_ms(row) && now < *row.horizon_at_ms;
   }
-  // How far the clock may be set back while an operation with a key is interrupted.
-  [[nodiscard]] static std::int64_t skew_ms(std::int64_t started_at_ms,
-                                            std::int64_t horizon_at_ms) {
-    return std::min((horizon_at_ms - started_at_ms) / 10, std::int64_t{kMostSkew.count()});
+  // How far the clock may be set back while an operation with a horizon is interrupted.
+  [[nodiscard]] static std::int64_t skew_ms(const Row& row) {
+    if (!row.horizon_at_ms) return 0;
+    return std::min((*row.horizon_at_ms - row.started_at_ms) / 10, std::int64_t{kMostSkew.count()});
   }
   void refuse_answer(Running& running, DispatchedRequest request);
   // For a settled operation. `was_executed` true: the request stays.
   void forget_answer(std::int64_t seq, bool was_executed);
   void set_not_executed(const Row& row, std::string_view why);
   void use(FiberHandle fiber, std::string_view likeness, std::int64_t seq);
-  void make_unknown(std::int64_t seq, const std::string& id, const std::string& kind,
-                    std::string_view why);
+  void make_unknown(const Row& row, std::string_view why);
   // The row is about to get another state.
   void leave_unknown(const Row& row);
   // ---- giving up (operations_lost.cpp) ----
   // When an interrupted operation that cannot resume its answer is given up; nothing: when its
   // fibers are over.
-  [[nodiscard]] static std::optional<std::int64_t> loss_ms(
-      Effect effect, bool has_root, std::int64_t started_at_ms,
-      const std::optional<std::int64_t>& horizon_at_ms);
+  [[nodiscard]] static std::optional<std::int64_t> loss_without_answer_ms(const Row& row);
   [[nodiscard]] std::optional<std::int64_t> loss_ms(const Row& row);
   [[nodiscard]] bool is_lost(const Row& row, const Roots& of_open);
   void give_up(const Row& row);
@@ -531,7 +518,9 @@ class Operations final : public WorkPart {
   // When the first settled row expires.
   [[nodiscard]] std::optional<std::int64_t> next_expiry_ms();
 
-  void note_state(const std::string& id, const std::string& kind, OperationState state);
+  void note_state(const Row& row, OperationState state) {
+    changes_.push_back({row.id, row.kind, state});
+  }
   [[nodiscard]] bool has_open();
   [[nodiscard]] std::int64_t number(std::string_view sql);
   std::int64_t remove_for_room();

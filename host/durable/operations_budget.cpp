@@ -34,10 +34,7 @@ Operations::Spent Operations::spent_today(std::string_view kind) {
   const Spent none{.day = now_ms() / kDayMs};
   if (!has_days_) {
     if (!database_.exists()) return none;
-    storage::Statement find(database_.connection(),
-                            "SELECT 1 FROM sqlite_schema WHERE type = 'table' "
-                            "AND name = 'cf_agents_operation_days'");
-    has_days_ = find.query().next();
+    has_days_ = storage::has_table(database_.connection(), "cf_agents_operation_days");
     if (!has_days_) return none;
   }
   // Setting the clock back over midnight gives no second budget.

@@ -8,16 +8,14 @@ namespace hearth::durable {
 
 using storage::Param;
 
-std::optional<std::int64_t> Operations::loss_ms(Effect effect, bool has_root,
-                                                std::int64_t started_at_ms,
-                                                const std::optional<std::int64_t>& horizon_at_ms) {
-  if (effect == Effect::kKeyed && horizon_at_ms) return horizon_at_ms;
-  if (has_root) return std::nullopt;
-  return started_at_ms + kLongestInterruption.count();
+std::optional<std::int64_t> Operations::loss_without_answer_ms(const Row& row) {
+  if (row.effect == Effect::kKeyed && row.horizon_at_ms) return row.horizon_at_ms;
+  if (row.root) return std::nullopt;
+  return row.started_at_ms + kLongestInterruption.count();
 }
 
 std::optional<std::int64_t> Operations::loss_ms(const Row& row) {
-  const auto loss = loss_ms(row.effect, row.root.has_value(), row.started_at_ms, row.horizon_at_ms);
+  const auto loss = loss_without_answer_ms(row);
   const bool has_horizon = row.effect == Effect::kKeyed && row.horizon_at_ms;
   if (!has_horizon || !is_resumable(row.seq) || !may_go_on(row.root)) return loss;
   // It goes on with its answer, and does not need its key.
@@ -32,7 +30,7 @@ bool Operations::is_lost(const Row& row, const Roots& of_open) {
   if (const auto loss = loss_ms(row);
       loss && (*loss <= now || (!row.root && ahead > kLongestInterruption.count())))
     return true;
-  const std::int64_t skew = row.horizon_at_ms ? skew_ms(row.started_at_ms, *row.horizon_at_ms) : 0;
+  const std::int64_t skew = skew_ms(row);
   const bool is_strict =
       row.effect == Effect::kUnsafe || (row.effect == Effect::kKeyed && ahead > skew);
   return is_strict && !(is_resumable(row.seq) && may_go_on(row.root));
@@ -40,9 +38,8 @@ bool Operations::is_lost(const Row& row, const Roots& of_open) {
 
 void Operations::give_up(const Row& row) {
   if (row.effect > Effect::kIdempotent) {
-    make_unknown(row.seq, row.id, row.kind, row.note.value_or("its run was cut off"));
-    const bool may_come_back =
-        row.effect == Effect::kProbe || is_key_known(row.started_at_ms, row.horizon_at_ms);
+    make_unknown(row, row.note.value_or("its run was cut off"));
+    const bool may_come_back = row.effect == Effect::kProbe || is_key_known(row);
     if (may_come_back && row.effect != Effect::kUnsafe) put(row.seq, OperationPart::kGivenUp, "");
     return;
   }

@@ -61,10 +61,7 @@ std::string_view to_string(OperationState state) {
 
 bool Operations::exists() {
   if (exists_ || !database_.exists()) return exists_;
-  storage::Statement find(database_.connection(),
-                          "SELECT 1 FROM sqlite_schema WHERE type = 'table' "
-                          "AND name = 'cf_agents_operations'");
-  exists_ = find.query().next();
+  exists_ = storage::has_table(database_.connection(), "cf_agents_operations");
   return exists_;
 }
 
@@ -316,8 +313,7 @@ Wake Operations::wake() const {
   wake.working = !untold_.empty() || telling_ || has_lost() ||
                  std::ranges::any_of(running_, [now](const auto& each) {
                    const Running& it = each.second;
-                   const auto loss =
-                       loss_ms(it.effect, it.root.has_value(), it.started_at_ms, it.horizon_at_ms);
+                   const auto loss = loss_without_answer_ms(it);
                    return it.effect == Effect::kUnsafe || (loss && *loss <= now);
                  });
   if (!has_lost()) wake.at_ms = next_loss_ms_;

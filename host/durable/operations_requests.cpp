@@ -55,8 +55,7 @@ Result<std::string> Operations::may_send(const OperationSending& sending) {
     return Error{Errc::kConflict, "the operation has sent another request under the same key"};
   } else if (before && !is_mild && running->effect != Effect::kKeyed) {
     return Error{Errc::kConflict, "the operation has sent its request"};
-  } else if (may_have_sent && running->effect == Effect::kKeyed &&
-             !is_key_known(running->started_at_ms, running->horizon_at_ms)) {
+  } else if (may_have_sent && running->effect == Effect::kKeyed && !is_key_known(*running)) {
     return Error{Errc::kConflict,
                  "the horizon of the operation's key is over, and the request may have had its "
                  "effect: let the function fail, and the operation is unknown"};

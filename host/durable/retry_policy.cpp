@@ -18,20 +18,18 @@ Error bad_retry(const char* why) {
 }  // namespace
 
 Result<RetryPolicy> checked_retry(std::uint32_t max_attempts, std::uint64_t base_ms,
-                                  std::uint64_t cap_ms) {
+                                  std::uint64_t cap_ms, const RetryPolicy& defaults) {
   const auto longest = static_cast<std::uint64_t>(kLongestCap.count());
   if (max_attempts > kMostAttempts) return bad_retry("there are at most 1,000 attempts");
   if (cap_ms > longest) return bad_retry("the longest wait is above one day");
   // Before the comparison with the cap, so that the conversion below cannot overflow.
   if (base_ms > longest) return bad_retry("the first wait is above the longest one");
-  RetryPolicy policy;
+  RetryPolicy policy = defaults;
   if (max_attempts != 0) policy.max_attempts = static_cast<int>(max_attempts);
   if (base_ms != 0) policy.base = std::chrono::milliseconds(base_ms);
   if (cap_ms != 0) policy.cap = std::chrono::milliseconds(cap_ms);
-  if (policy.base > policy.cap) {
-    return bad_retry(
-        "the first wait is above the longest one (which is 3,000 ms if it is not given)");
-  }
+  if (policy.base > policy.cap)
+    return bad_retry("the first wait is above the longest one, or above the longest by default");
   return policy;
 }
 

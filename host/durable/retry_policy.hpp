@@ -17,10 +17,10 @@ struct RetryPolicy {
   friend bool operator==(const RetryPolicy&, const RetryPolicy&) = default;
 };
 
-// The policy of a request; 0 takes the default of that field. Failure: kInvalidArgument, and the
+// The policy of a request; 0 takes that field of `defaults`. Failure: kInvalidArgument, and the
 // message says why: more than 1,000 attempts, a base above the cap, a cap above one day.
 Result<RetryPolicy> checked_retry(std::uint32_t max_attempts, std::uint64_t base_ms,
-                                  std::uint64_t cap_ms);
+                                  std::uint64_t cap_ms, const RetryPolicy& defaults = {});
 
 // The wait after failure number `attempt` (from 1): random, from 0 to below
 // min(2^attempt * base, cap).

@@ -4,6 +4,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/interface.hpp"
 #include "base/logger.hpp"
 #include "extensions/agent_extension.hpp"
 #include "extensions/agent_line.hpp"
@@ -72,13 +73,8 @@ struct CallOrigin {
 // The events that an agent has accepted, and the operations that it has submitted.
 //
 // Threads, Re-entry  As AgentContext.
-class AgentCalls {
+class AgentCalls : public Interface {
  public:
-  AgentCalls() = default;
-  virtual ~AgentCalls() = default;
-  AgentCalls(const AgentCalls&) = delete;
-  AgentCalls& operator=(const AgentCalls&) = delete;
-
   // Ends the event. kNotFound: it was completed before, cancelled or timed out. Call 0 with an
   // error sets the text of the error that create() or a synchronous event is about to return.
   virtual Result<void> complete(CallId call, const Result<std::string_view>& outcome) = 0;
@@ -114,13 +110,8 @@ class AgentCalls {
 // Gets the changes of an agent's state.
 //
 // Threads, Re-entry  As AgentContext.
-class StateWatchers {
+class StateWatchers : public Interface {
  public:
-  StateWatchers() = default;
-  virtual ~StateWatchers() = default;
-  StateWatchers(const StateWatchers&) = delete;
-  StateWatchers& operator=(const StateWatchers&) = delete;
-
   // The agent's own code is about to replace the state. kLimitExceeded: its handlers do so in an
   // endless chain.
   virtual Result<void> may_change() = 0;
@@ -226,13 +217,8 @@ class AgentContext {
 };
 
 // Finds live agents by handle. The ABI's C functions start here.
-class AgentDirectory {
+class AgentDirectory : public Interface {
  public:
-  AgentDirectory() = default;
-  virtual ~AgentDirectory() = default;
-  AgentDirectory(const AgentDirectory&) = delete;
-  AgentDirectory& operator=(const AgentDirectory&) = delete;
-
   enum class Lookup {
     kFound,
     kGone,

@@ -1,6 +1,8 @@
 #pragma once
 // Data that extensions keep about one agent while it is in memory.
 
+#include "base/interface.hpp"
+
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -17,13 +19,8 @@ enum class Trim { kUnused, kAll };
 // An extension's data about one agent. Made when the agent's code first uses the extension.
 //
 // Threads  The agent's shard.
-class AgentExtension {
+class AgentExtension : public Interface {
  public:
-  AgentExtension() = default;
-  virtual ~AgentExtension() = default;
-  AgentExtension(const AgentExtension&) = delete;
-  AgentExtension& operator=(const AgentExtension&) = delete;
-
   // The agent's code has returned. Throws StorageError.
   virtual void end_turn() {}
   virtual void trim(Trim) {}

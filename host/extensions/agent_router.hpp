@@ -2,6 +2,7 @@
 // How an agent calls other agents.
 
 #include "base/error.hpp"
+#include "base/interface.hpp"
 #include "extensions/open_span.hpp"
 #include "extensions/origin.hpp"
 #include "extensions/remote_operation.hpp"
@@ -46,13 +47,8 @@ struct AgentCall {
 //
 // Threads    The caller's shard.
 // Lifetime   It outlives the operations that it gives.
-class AgentRouter {
+class AgentRouter : public Interface {
  public:
-  AgentRouter() = default;
-  virtual ~AgentRouter() = default;
-  AgentRouter(const AgentRouter&) = delete;
-  AgentRouter& operator=(const AgentRouter&) = delete;
-
   // The name of a class in the code, from that name or from its segment in URLs. kNotFound;
   // kUnavailable if the class is expected and not loaded.
   [[nodiscard]] virtual Result<std::string> class_name(std::string_view named) const = 0;

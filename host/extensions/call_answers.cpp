@@ -41,10 +41,7 @@ std::int64_t CallAnswers::now_ms() const {
 
 bool CallAnswers::exists() {
   storage::AgentDatabase& database = agent_.database();
-  if (!database.exists()) return false;
-  Statement find(database.connection(),
-                 "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'cf_agents_answers'");
-  return find.query().next();
+  return database.exists() && storage::has_table(database.connection(), "cf_agents_answers");
 }
 
 void CallAnswers::make_table() {

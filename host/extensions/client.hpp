@@ -2,6 +2,7 @@
 // The clients of an agent, as its code sees them. They belong to the host: a client stays, with its
 // id, tags, flags and attachment, while the agent is evicted or its code replaced.
 
+#include "base/interface.hpp"
 #include "extensions/origin.hpp"
 #include "extensions/types.hpp"
 
@@ -60,13 +61,8 @@ struct Client {
 //
 // Threads   The agent's shard.
 // Re-entry  No member calls the agent's code.
-class Clients {
+class Clients : public Interface {
  public:
-  Clients() = default;
-  virtual ~Clients() = default;
-  Clients(const Clients&) = delete;
-  Clients& operator=(const Clients&) = delete;
-
   // Null if this agent has no such client.
   [[nodiscard]] virtual Client* find(ConnectionId id) = 0;
   // In the order of their arrival. Each of them can be found.

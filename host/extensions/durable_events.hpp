@@ -3,6 +3,7 @@
 // operations. Each step is a line of the log, and is counted where there are metrics
 // (runtime/durable_counts.hpp).
 
+#include "base/interface.hpp"
 #include "base/logger.hpp"
 #include "durable/operations.hpp"
 #include "extensions/agent_line.hpp"
@@ -137,13 +138,8 @@ static_assert(kDurableEventCount == static_cast<std::size_t>(DurableEvent::kAlar
 // Gets each step.
 //
 // Threads    One object a shard, on the shard's thread.
-class DurableEvents {
+class DurableEvents : public Interface {
  public:
-  DurableEvents() = default;
-  virtual ~DurableEvents() = default;
-  DurableEvents(const DurableEvents&) = delete;
-  DurableEvents& operator=(const DurableEvents&) = delete;
-
   // `whose` has the class's name in the code ("ChatRoom"). `id` and `detail` may be empty. A step
   // that the caller commits is reported after its commit. A step in the running turn is reported
   // when it is made; if that turn is lost, agent.storage_failed follows.

@@ -178,7 +178,7 @@ std::string DurableWork::trace_of(const DueWork& work) {
   switch (work.kind) {
     case EventKind::kSchedule: return jobs_.trace_of(JobKind::kSchedule, work.id);
     case EventKind::kQueueItem: return jobs_.trace_of(JobKind::kItem, work.id);
-    case EventKind::kFiberSettled: return jobs_.trace_of(JobKind::kFiber, work.id);
+    case EventKind::kFiberSettled:
     case EventKind::kFiberRecovered: return trace_of_fiber(work.id);
     default: return {};  // a plan, or an operation
   }
@@ -249,8 +249,7 @@ std::optional<DueWork> DurableWork::next_item() {
                  .row = item->seq,
                  .name = std::move(item->name),
                  .body = std::move(body),
-                 .timeout = settings_.queue.timeout,
-                 .step = std::nullopt};
+                 .timeout = settings_.queue.timeout};
 }
 
 std::optional<DueWork> DurableWork::next_to_tell() {
@@ -264,8 +263,7 @@ std::optional<DueWork> DurableWork::next_to_tell() {
                  .row = change->row,
                  .name = std::move(name),
                  .body = std::move(change->record),
-                 .timeout = settings_.fibers.recovery_timeout,
-                 .step = std::nullopt};
+                 .timeout = settings_.fibers.recovery_timeout};
 }
 
 std::optional<DueWork> DurableWork::next_unknown() {
@@ -282,8 +280,7 @@ std::optional<DueWork> DurableWork::next_unknown() {
                  .row = kOperationRows + unknown->row,
                  .name = std::move(unknown->kind),
                  .body = std::move(unknown->record),
-                 .timeout = settings_.fibers.recovery_timeout,
-                 .step = std::nullopt};
+                 .timeout = settings_.fibers.recovery_timeout};
 }
 
 // Removes expired records in small portions, when no other work is due.

@@ -42,11 +42,11 @@ struct DueWork {
   std::string id;  // of the schedule, item, fiber or operation; empty: a plan of several fibers
   std::uint64_t run = 0;  // kSchedule: the run's number; kFiberRecovered: the offer's
   std::int64_t row = 0;   // its WorkMark::row
-  std::string name;       // of the event
-  std::string body;
+  std::string name{};     // of the event
+  std::string body{};
   std::chrono::milliseconds timeout{};
-  std::optional<DurableEvent> step;  // LiveAgent reports it once the claim is on disk
-  std::string trace{};               // the trace that it belongs to: see keep_trace()
+  std::optional<DurableEvent> step{};  // LiveAgent reports it once the claim is on disk
+  std::string trace{};                 // the trace that it belongs to: see keep_trace()
 };
 
 // kind               in progress at once           outcomes of the event

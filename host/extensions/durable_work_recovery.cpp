@@ -81,10 +81,8 @@ DueWork DurableWork::ask_for_plan(const std::vector<Interrupted>& others) {
   return DueWork{.kind = EventKind::kFibersRecovered,
                  .id = is_alone ? held_->id : std::string(),
                  .row = is_alone ? fibers_.row_of(std::string_view(held_->id)) : kSeveralRows,
-                 .name = {},
                  .body = std::move(body),
-                 .timeout = settings_.fibers.recovery_timeout,
-                 .step = std::nullopt};
+                 .timeout = settings_.fibers.recovery_timeout};
 }
 
 DueWork DurableWork::offer(Interrupted fiber) {

@@ -3,6 +3,7 @@
 
 #include "base/egress_rules.hpp"
 #include "base/error.hpp"
+#include "base/interface.hpp"
 #include "extensions/class_settings.hpp"
 #include "extensions/open_span.hpp"
 #include "extensions/remote_operation.hpp"
@@ -47,13 +48,8 @@ struct FetchRequest {
 //
 // Threads   The agent's shard.
 // Lifetime  Outlives its operations.
-class HttpPort {
+class HttpPort : public Interface {
  public:
-  HttpPort() = default;
-  virtual ~HttpPort() = default;
-  HttpPort(const HttpPort&) = delete;
-  HttpPort& operator=(const HttpPort&) = delete;
-
   // Whether a request needs the header of its credential. A host that sends nothing does not, and
   // accepts any name.
   [[nodiscard]] virtual bool wants_credentials() const { return true; }

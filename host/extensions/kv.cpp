@@ -46,10 +46,7 @@ bool KvExtension::exists() {
   storage::AgentDatabase& database = agent_.database();
   if (exists_) return true;
   if (!database.exists()) return false;
-  storage::Statement find(database.connection(),
-                          "SELECT 1 FROM sqlite_schema WHERE type = 'table' "
-                          "AND name = 'cf_agents_kv_usage'");
-  const bool found = find.query().next();
+  const bool found = storage::has_table(database.connection(), "cf_agents_kv_usage");
   exists_ = found && !agent_.in_transaction();
   return found;
 }

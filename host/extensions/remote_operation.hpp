@@ -3,6 +3,7 @@
 // another server, or a call of another agent.
 
 #include "base/error.hpp"
+#include "base/interface.hpp"
 #include "extensions/wait.hpp"
 
 #include <cstdint>
@@ -14,13 +15,8 @@
 namespace hearth::extensions {
 
 // Gets the parts and the end of the answer.
-class RemoteListener {
+class RemoteListener : public Interface {
  public:
-  RemoteListener() = default;
-  virtual ~RemoteListener() = default;
-  RemoteListener(const RemoteListener&) = delete;
-  RemoteListener& operator=(const RemoteListener&) = delete;
-
   // One part of the answer. `flags`: the operation's own, from bit 8 on (hearth_result.flags).
   virtual void part(std::string body, std::uint32_t flags) = 0;
   // The end: the rest of the answer, or the error. It is the last call. The text of the error is
@@ -39,13 +35,8 @@ class RemoteListener {
 // Threads    The agent's shard.
 // Lifetime   Its owner destroys it after end(), or earlier to abandon it. The owner may do so from
 //            inside part() and end(). The listener lives at least as long.
-class RemoteOperation {
+class RemoteOperation : public Interface {
  public:
-  RemoteOperation() = default;
-  virtual ~RemoteOperation() = default;
-  RemoteOperation(const RemoteOperation&) = delete;
-  RemoteOperation& operator=(const RemoteOperation&) = delete;
-
   // Called once, when all earlier writes of the agent are as durable as its class asks.
   virtual void start(RemoteListener& listener) = 0;
   // May also be called before start().

@@ -2,6 +2,7 @@
 // The sub-agents of an agent, as the host's directory of agents knows them.
 
 #include "base/error.hpp"
+#include "base/interface.hpp"
 #include "extensions/types.hpp"
 #include "storage/agent_key.hpp"
 
@@ -20,13 +21,8 @@ struct SubAgent {
 // Threads   The agent's shard, from inside a call into its code.
 // Failure   Throws StorageError.
 // Re-entry  No member calls the code of an agent.
-class SubAgents {
+class SubAgents : public Interface {
  public:
-  SubAgents() = default;
-  virtual ~SubAgents() = default;
-  SubAgents(const SubAgents&) = delete;
-  SubAgents& operator=(const SubAgents&) = delete;
-
   // The agents right below `above`, in byte order of their names and then of their classes, from
   // the first one behind `after`. `after` need not exist; an empty key starts a listing.
   virtual std::vector<SubAgent> list(const storage::AgentKey& above, const storage::AgentKey& after,

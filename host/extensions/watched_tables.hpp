@@ -3,6 +3,7 @@
 // function. `hearth check` and the mock host give these tables to libraries: both are stricter than
 // a server.
 
+#include "base/interface.hpp"
 #include "extensions/abi_host.hpp"
 
 #include <hearth/abi.h>
@@ -29,13 +30,8 @@ struct AbiCall {
 };
 
 // Threads  As each function's tag says: [any] functions come from all.
-class AbiWatcher {
+class AbiWatcher : public Interface {
  public:
-  AbiWatcher() = default;
-  virtual ~AbiWatcher() = default;
-  AbiWatcher(const AbiWatcher&) = delete;
-  AbiWatcher& operator=(const AbiWatcher&) = delete;
-
   // Called before the function. Returns the status to fail with, if the function must fail.
   virtual std::optional<hearth_status> enter(const AbiCall& call) = 0;
   // The function has succeeded and lends `bytes`, which the watcher may replace. May be null.

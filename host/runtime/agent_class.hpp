@@ -3,6 +3,7 @@
 // implement it in plain C++, and so test the whole runtime without a shared library.
 
 #include "base/error.hpp"
+#include "base/interface.hpp"
 #include "base/work_mark.hpp"
 #include "durable/operations.hpp"
 #include "extensions/agent_context.hpp"
@@ -40,13 +41,8 @@ struct JobOrigin {
 // Failure    Members do not throw.
 // Lifetime   Destruction frees everything that the instance holds, suspended work too. It uses the
 //            host only for logging and cancelling.
-class AgentInstance {
+class AgentInstance : public Interface {
  public:
-  AgentInstance() = default;
-  virtual ~AgentInstance() = default;
-  AgentInstance(const AgentInstance&) = delete;
-  AgentInstance& operator=(const AgentInstance&) = delete;
-
   // An error refuses the event: the instance will not complete it. The instance completes an
   // accepted event with a call id exactly once, through AgentCalls::complete.
   virtual Result<void> on_event(const AgentEvent& event) = 0;
@@ -64,13 +60,8 @@ class AgentInstance {
 // Threads    create() on the shard of the agent; all others from any thread.
 // Lifetime   Shared by the registry, every live agent of the class and every job it runs: the code
 //            stays mapped while one of them lives.
-class AgentClass {
+class AgentClass : public Interface {
  public:
-  AgentClass() = default;
-  virtual ~AgentClass() = default;
-  AgentClass(const AgentClass&) = delete;
-  AgentClass& operator=(const AgentClass&) = delete;
-
   // "ChatRoom"
   [[nodiscard]] virtual std::string_view name() const = 0;
   // The class of the library whose code it runs: mostly the class itself.

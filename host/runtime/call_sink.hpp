@@ -2,6 +2,7 @@
 // The receiver of an event's answer: an RPC reply, an HTTP response, or the start gate.
 
 #include "base/error.hpp"
+#include "base/interface.hpp"
 #include "extensions/trace.hpp"
 #include "runtime/types.hpp"
 
@@ -16,13 +17,8 @@ namespace hearth::runtime {
 // Threads    The agent's shard. Neither may call back into the runtime.
 // Lifetime   Owned by the runtime until finish(). A sink of a connection is not used after the
 //            connection's port was destroyed.
-class CallSink {
+class CallSink : public Interface {
  public:
-  CallSink() = default;
-  virtual ~CallSink() = default;
-  CallSink(const CallSink&) = delete;
-  CallSink& operator=(const CallSink&) = delete;
-
   // The agent's code is about to begin the event, as this call and span. Comes again if the event
   // was cut off and is delivered again. `shows_failures`: ClassSettings::show_failures.
   virtual void begun(CallId /*call*/, const extensions::Span& /*span*/, bool /*shows_failures*/) {}

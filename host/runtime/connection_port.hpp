@@ -4,6 +4,7 @@
 
 #include "base/client_memory.hpp"
 #include "base/close_codes.hpp"
+#include "base/interface.hpp"
 #include "runtime/types.hpp"
 
 #include <cstddef>
@@ -26,13 +27,8 @@ struct Handshake {
 // Re-entry   No member may call back into the runtime before it returns. News from the client (a
 //            message, a disconnect) comes through Shard::message() and its siblings, from the loop.
 // Lifetime   Owned by the runtime's Connection; destroyed after Shard::disconnected().
-class ConnectionPort {
+class ConnectionPort : public Interface {
  public:
-  ConnectionPort() = default;
-  virtual ~ConnectionPort() = default;
-  ConnectionPort(const ConnectionPort&) = delete;
-  ConnectionPort& operator=(const ConnectionPort&) = delete;
-
   // Queues one frame. Never blocks. A client that reads too slowly is closed by the port.
   virtual void send(std::string_view payload, FrameKind kind) = 0;
   // The same for a frame to many clients: a port that keeps it need not copy it.

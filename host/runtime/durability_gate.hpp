@@ -2,6 +2,8 @@
 // When a committed turn is as durable as its class asks. The outbox of an agent waits for the
 // answer.
 
+#include "base/interface.hpp"
+
 #include <functional>
 
 namespace hearth::runtime {
@@ -11,13 +13,8 @@ namespace hearth::runtime {
 //
 // Threads   request() on the agent's shard. `done` runs there too, later, never inside request().
 // Order     Answers come in the order of the requests. A failure is final: the agent breaks.
-class DurabilityGate {
+class DurabilityGate : public Interface {
  public:
-  DurabilityGate() = default;
-  virtual ~DurabilityGate() = default;
-  DurabilityGate(const DurabilityGate&) = delete;
-  DurabilityGate& operator=(const DurabilityGate&) = delete;
-
   // Calls `done(true)` when every earlier commit would survive a loss of power.
   virtual void request(std::function<void(bool durable)> done) = 0;
 

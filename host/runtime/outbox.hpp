@@ -3,6 +3,7 @@
 
 #include "base/client_memory.hpp"
 #include "base/error.hpp"
+#include "base/interface.hpp"
 #include "base/work_mark.hpp"
 #include "runtime/call_sink.hpp"
 #include "runtime/durability_gate.hpp"
@@ -84,13 +85,8 @@ using Effect = std::variant<FrameEffect, CloseEffect, HandshakeEffect, PartEffec
 [[nodiscard]] std::size_t bytes_of(const Effect& effect);
 
 // What the outbox needs from its agent.
-class OutboxOwner {
+class OutboxOwner : public Interface {
  public:
-  OutboxOwner() = default;
-  virtual ~OutboxOwner() = default;
-  OutboxOwner(const OutboxOwner&) = delete;
-  OutboxOwner& operator=(const OutboxOwner&) = delete;
-
   // Whether there are uncommitted writes.
   [[nodiscard]] virtual bool dirty() const = 0;
   // Lets an effect out. Must not call back into the outbox.

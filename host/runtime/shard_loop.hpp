@@ -3,6 +3,7 @@
 // hand.
 
 #include "base/clock.hpp"
+#include "base/interface.hpp"
 #include "base/turn_end.hpp"
 
 #include <cstdint>
@@ -15,13 +16,8 @@ using TimerId = std::uint64_t;  // 0: none
 // Threads    post() and on_this_thread() from any thread, the others on the loop's own.
 // Order      Posted tasks run in the order posted, never inside post(). Timers run in the order
 //            due.
-class ShardLoop {
+class ShardLoop : public Interface {
  public:
-  ShardLoop() = default;
-  virtual ~ShardLoop() = default;
-  ShardLoop(const ShardLoop&) = delete;
-  ShardLoop& operator=(const ShardLoop&) = delete;
-
   virtual void post(std::function<void()> task) = 0;
   // Where output that gathers during a turn of this loop leaves together. The loop's own thread.
   [[nodiscard]] virtual TurnEnd& turn_end() = 0;

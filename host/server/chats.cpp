@@ -53,11 +53,7 @@ constexpr std::string_view kAsked =
 
 bool is_chat(AgentContext& agent) {
   storage::AgentDatabase& database = agent.database();
-  if (!database.exists()) return false;
-  storage::Statement find(
-      database.connection(),
-      "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'chat_turns'");
-  return find.query().next();
+  return database.exists() && storage::has_table(database.connection(), "chat_turns");
 }
 
 // The rows as objects; none if it is no chat.

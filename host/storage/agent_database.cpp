@@ -392,9 +392,7 @@ void AgentDatabase::check_usable() const {
 
 bool AgentDatabase::has_state_table() {
   if (!has_state_) {
-    has_state_ = connection_ != nullptr && connection_->query_integer(
-                                               "SELECT 1 FROM sqlite_schema WHERE type = 'table' "
-                                               "AND name = 'cf_agents_state'") == 1;
+    has_state_ = connection_ != nullptr && has_table(connection_->handle(), "cf_agents_state");
   }
   return *has_state_;
 }

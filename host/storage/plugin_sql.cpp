@@ -223,9 +223,7 @@ Result<StatementHandle> PluginSql::prepare(std::string_view sql, bool may_create
 // The views are this connection's until the statement is finalized: the agent's own code would meet
 // them, in ALTER TABLE for example.
 Result<StatementHandle> PluginSql::prepare_with_views(std::string_view sql, const Error& why) {
-  Statement find(*connection_,
-                 "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'cf_agents_jobs'");
-  if (views_of_ || !find.query().next()) return why;
+  if (views_of_ || !has_table(*connection_, "cf_agents_jobs")) return why;
   create_job_views(*connection_, ViewsIn::kConnection);
   Result<Compiled> compiled = compile(sql);
   if (!compiled) {

@@ -5,6 +5,7 @@
 
 #include <sqlite3.h>
 
+#include <array>
 #include <utility>
 
 namespace hearth::storage {
@@ -142,6 +143,11 @@ Param nullable(const std::optional<std::string>& text) {
 
 Param nullable(std::optional<std::int64_t> number) {
   return number ? Param(*number) : Param(nullptr);
+}
+
+bool has_table(sqlite3& connection, std::string_view name) {
+  Statement find(connection, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?");
+  return find.query(std::array{Param(name)}).next();
 }
 
 std::optional<std::string> text_or_none(const Rows& rows, int column) {

@@ -93,6 +93,9 @@ class Rows {
 };
 
 // A column of the current row; nothing if it is NULL.
+// Whether the main schema has this table.
+[[nodiscard]] bool has_table(sqlite3& connection, std::string_view name);
+
 [[nodiscard]] std::optional<std::string> text_or_none(const Rows& rows, int column);
 [[nodiscard]] std::optional<std::int64_t> integer_or_none(const Rows& rows, int column);
 

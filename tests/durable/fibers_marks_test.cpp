@@ -98,7 +98,7 @@ TEST_F(FiberMarksTest, WhatIsOverWithoutATroubleDoesNotStand) {
 TEST_F(FiberMarksTest, TheNewestTurnsThatWereGivenUpStand) {
   EXPECT_EQ(standing(), Heard{});
   Heard newest;
-  const int all = static_cast<int>(FiberTable::kMostStandingTurns) + 2;
+  const int all = static_cast<int>(FiberTurns::kMostStanding) + 2;
   for (int i = 0; i < all; ++i) {
     start_turn("t" + std::to_string(i));
     if (i >= 2) newest.push_back("t" + std::to_string(i) + " no");
