@@ -20,7 +20,7 @@ enum class WaitKind : std::uint8_t {
   kAgentCall,  // a call of another agent. Class/name; the method
   // ---- on its way into memory
   kRoom,        // limits.max_live_agents, or descriptors
-  kPermit,      // limits.max_waking or limits.max_recovering. The limit
+  kPermit,      // too many agents start at once. Why they start
   kTrial,       // it failed to start on a version under trial. The failure
   kNoClass,     // no class of this name is served. Why, if that is known
   kQuarantine,  // its class crashed the server too often. The class; the crash

@@ -50,7 +50,7 @@ std::vector<extensions::Wait> Shard::waits(const storage::AgentKey& key) {
   if (const auto permit = alarms_.awaited_permit(key)) {
     const bool is_waking = *permit == PermitKind::kWaking;
     all.push_back({.kind = WaitKind::kPermit,
-                   .subject = is_waking ? "limits.max_waking" : "limits.max_recovering",
+                   .detail = is_waking ? "their time has come" : "their work is to be recovered",
                    .since_ms = alarms_.known(key).at_ms});
   }
   const bool is_told = std::ranges::any_of(

@@ -59,7 +59,7 @@ constexpr std::array kWaitRows = {
     WaitRow{WaitKind::kRoom, "room", kLong, seconds(10), false,
         "It waits for room in memory.", "", "It ends when another agent leaves.", "raise limits.max_live_agents, or lower idle_timeout of the classes"},
     WaitRow{WaitKind::kPermit, "permit", kLong, minutes(1), false,
-        "It waits for its turn to wake, which {s} bounds.", "", "It ends when the agents before it have started.", "raise {s}"},
+        "It waits for its turn to start.", "Only so many agents start at once because {d}.", "It ends when the agents before it have started.", "look why these take long: hearth stuck"},
     WaitRow{WaitKind::kTrial, "trial", kLong, minutes(5), false,
         "It failed to start on the new version, which is under trial.", "The failure is {d}.", "It ends when the trial is decided; clients are answered then.", "hearth plugins"},
     WaitRow{WaitKind::kNoClass, "no_class", kPerson, kNeverLong, false,

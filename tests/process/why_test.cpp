@@ -133,7 +133,9 @@ class WhyTest : public ProcessTest {
     return names;
   }
 
-  void add_agents(const std::string& into) const;
+  // Into a table of the directory, while no server runs: 10,000 of the class, a0, a1, ...
+  void add_agents(const std::string& into, const std::string& agent_class,
+                  const std::string& values) const;
 
   const SilentServer silent_;
   std::unique_ptr<ServerProcess> server_;
@@ -374,15 +376,14 @@ TEST_F(WhyTest, CodeThatHoldsItsLoopUpIsNamedWithItsStack) {
       << dump_json(answer);
 }
 
-// 10,000 of class Counter: a0, a1, ...; each is woken in a hundred years.
-void WhyTest::add_agents(const std::string& into) const {
+void WhyTest::add_agents(const std::string& into, const std::string& agent_class,
+                         const std::string& values) const {
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite3_open((root_ / "data/host.db").c_str(), &database), SQLITE_OK);
   const std::string sql =
-      into + "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) " +
-      (into.find("wakes") == std::string::npos
-           ? "SELECT 'Counter', 'a' || i, 1 FROM n"
-           : "SELECT 'Counter', 'a' || i, 0, 4900000000000 FROM n");
+      "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) "
+      "INSERT OR IGNORE INTO " +
+      into + " SELECT '" + agent_class + "', 'a' || i, " + values + " FROM n";
   EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
       << sqlite3_errmsg(database);
   sqlite3_close(database);
@@ -395,8 +396,9 @@ TEST_F(WhyTest, OneOfTenThousandAgentsIsExplainedInTime) {
   server_ = start();
   for (int i = 0; i < 21; ++i) increment(*server_, "a" + std::to_string(i * 476));
   EXPECT_EQ(server_->stop(), kClean);
-  add_agents("INSERT OR IGNORE INTO agents(class, name, created_at) ");
-  add_agents("INSERT OR IGNORE INTO wakes(class, name, working, at) ");
+  add_agents("agents(class, name, created_at)", "Counter", "1");
+  // In a hundred years.
+  add_agents("wakes(class, name, working, at)", "Counter", "0, 4900000000000");
   server_ = start();
   std::vector<milliseconds> times;
   for (int i = 0; i < 21; ++i) {
@@ -411,6 +413,78 @@ TEST_F(WhyTest, OneOfTenThousandAgentsIsExplainedInTime) {
   EXPECT_LT(times[times.size() / 2].count(), 100);
 #endif
   EXPECT_EQ(stuck(), std::set<std::string>());
+}
+
+// ---- on the way into memory ---------------------------------------------------------------------
+
+TEST_F(WhyTest, AnAgentThatWaitsForRoomIsNamed) {
+  put_in_place("probe-agent", "probe-agent.so");
+  put_in_place("versioned-1", "versioned.so");
+  give("Versioned", "evict_grace: 5m\noptions: {evict_ms: 3600000}\n");
+  put("hearth.yaml", "shards: 1\nlimits: {max_live_agents: 1}\n");
+  server_ = start();
+  call("versioned/a", "version");  // it leaves for the other, which takes long
+  begin("probe-agent/b", "journal");
+  const Json answer = wait_for("ProbeAgent/b", "cold", "room");
+  EXPECT_EQ(answer.at("waits").front().at("what"), "It waits for room in memory.");
+  EXPECT_EQ(answer.at("waits").front().at("urgency"), "none") << "not yet";
+  clients_.clear();
+  (void)server_->kill();
+}
+
+TEST_F(WhyTest, AgentsWhoseTimeHasComeWaitForTheirTurnToStart) {
+  put_in_place("probe-agent", "probe-agent.so");
+  give("SlowStart", "code: ProbeAgent\noptions: {start_ms: 3600000}\n");
+  put("hearth.yaml", "shards: 2\n");
+  server_ = start();
+  EXPECT_EQ(server_->stop(), kClean);
+  add_agents("agents(class, name, created_at)", "SlowStart", "1");
+  add_agents("wakes(class, name, working, at)", "SlowStart", "0, 1");
+  server_ = start();
+  // All of these are looked at at once, and only so many may start.
+  const auto how_many = [this](const std::string& kind) {
+    int count = 0;
+    for (int i = 0; i < 200; ++i) count += has(why("SlowStart/a" + std::to_string(i)), kind);
+    return count;
+  };
+  const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
+  int starting = how_many("start");
+  while (starting + how_many("permit") < 200 && std::chrono::steady_clock::now() < deadline)
+    starting = how_many("start");
+  EXPECT_EQ(starting + how_many("permit"), 200);
+  EXPECT_LE(starting, 64);
+  for (int i = 0; i < 200; ++i) {
+    const Json answer = why("SlowStart/a" + std::to_string(i));
+    if (!has(answer, "permit")) continue;
+    EXPECT_EQ(answer.at("state"), "cold") << dump_json(answer);
+    EXPECT_EQ(answer.at("waits").front().at("kind"), "permit") << dump_json(answer);
+    break;
+  }
+  (void)server_->kill();
+}
+
+TEST_F(WhyTest, AnAgentThatCannotStartOnAVersionUnderTrialIsNamed) {
+  put_in_place("versioned-1", "versioned.so");
+  put("hearth.yaml",
+      "shards: 2\nreload: {quiet_time: 50ms, policy: drain, trial_agents: 2, max_failed_percent: "
+      "50}\n");
+  server_ = start();
+  EXPECT_EQ(call("versioned/idle", "version"), "1.0.0");
+  // The trial is decided once this one has tried the version too, which it does when it is idle.
+  begin("versioned/busy", "hold", dump_json(Json::array({(root_ / "never").string()})));
+  (void)wait_for("Versioned/busy", "live", "call");
+  put_in_place("versioned-bad", "versioned.so");
+  server_->wait_for_log("reload.begun class=Versioned version=4.0.0");
+  while (why("Versioned/idle").at("state") != "cold")
+    std::this_thread::sleep_for(milliseconds(20));  // the server has the processor
+  begin("versioned/idle", "version");
+  const Json answer = wait_for("Versioned/idle", "cold", "trial");
+  EXPECT_NE(answer.at("waits").front().at("what").get<std::string>().find(
+                "It failed to start on the new version, which is under trial."),
+            std::string::npos)
+      << dump_json(answer);
+  clients_.clear();
+  (void)server_->kill();
 }
 
 }  // namespace
