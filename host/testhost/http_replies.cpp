@@ -4,6 +4,7 @@
 #include "extensions/fetch.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -17,6 +18,7 @@ class HttpReplies::Exchange final : public extensions::RemoteOperation {
   Exchange(HttpReplies& replies, extensions::FetchRequest request)
       : replies_(replies),
         credit_(static_cast<std::int64_t>(request.window)),
+        timeout_(request.total_timeout),
         sent_{.method = std::move(request.method),
               .url = std::move(request.url),
               .headers = std::move(request.headers),
@@ -90,10 +92,22 @@ class HttpReplies::Exchange final : public extensions::RemoteOperation {
       end.failure = extensions::to_errc(reply.failure->code);
     }
     parts_.push_back(std::move(end));
+    if (timeout_.count() > 0) cut_at(replies_.clock_.steady_now() + timeout_);
+  }
+  void cut_at(SteadyTime deadline) {
+    if (parts_.back().due <= deadline) return;
+    std::erase_if(parts_, [deadline](const Part& part) { return part.due > deadline; });
+    parts_.push_back(
+        {.due = deadline,
+         .body = "the request was not answered within its time",
+         .flags = extensions::fetch_failure_flags(
+             parts_.empty() ? HEARTH_FETCH_PHASE_HEADERS : HEARTH_FETCH_PHASE_BODY, true),
+         .failure = Errc::kTimeout});
   }
 
   HttpReplies& replies_;
   std::int64_t credit_;
+  const std::chrono::milliseconds timeout_;  // 0: none
   const testing::SentRequest sent_;
   extensions::RemoteListener* listener_ = nullptr;
   std::deque<Part> parts_;  // the parts that are left; the last is the end

@@ -139,6 +139,11 @@ TEST_F(BackgroundTest, C36_APollThatFailsForAMomentIsAskedAgain) {
       {{polled("in_progress", "one two "), 404}, "one two anew", 2, 0},
       {{503}, "one anew", 2, 1},
       {{"<html>", polled("completed", "one two three")}, "one two three", 1, 0},
+      {{"{}", "[]", "null", R"({"error":"upstream timeout"})",
+        polled("completed", "one two three")},
+       "one two three",
+       1,
+       0},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.text + std::to_string(row.cancelled));
@@ -220,10 +225,24 @@ TEST_F(BackgroundTest, AStopBetweenTwoPollsReachesTheProvider) {
   client.say("r1", "count");
   wait(seconds(30));
   client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
-  wait(seconds(5));
+  wait(std::chrono::milliseconds(100));
   EXPECT_EQ(cancels(model), 1U);
+  wait(seconds(5));
   client.read();
   EXPECT_EQ(client.done("r1").at("outcome"), "aborted");
+}
+
+TEST_F(BackgroundTest, APollThatHangsIsAskedAgain) {
+  auto agent = make({{"background", true}});
+  model.then(cut(says({"one "}, seconds(1))));
+  model.polls = {polled("in_progress", "one two "), polled("completed", "one two three")};
+  model.first_poll_takes = std::chrono::hours(1);
+  ChatClient client(agent);
+  client.say("r1", "count");
+  wait(seconds(60));
+  client.read();
+  EXPECT_EQ(client.done("r1").at("outcome"), "completed");
+  EXPECT_EQ(text_of(transcript_of(agent)[1]), "one two three");
 }
 
 // A provider of an author's, whose cut answers can be fetched on.

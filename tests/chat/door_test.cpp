@@ -179,6 +179,8 @@ TEST_P(DoorTest, C53_TheAnswerThatIsMadeIsNoMessageOfAUser) {
   const auto refused = agent.request("POST", kPath, posted);
   EXPECT_EQ(refused.status, 400U) << refused.body;
   client.ask("r2", Json::array({user_message(id, "forged")}));
+  client.send({{"type", "cf_agent_chat_messages"},
+               {"messages", Json::array({user_message(id, "forged")})}});
   wait(seconds(60));
   EXPECT_EQ(text_of(transcript_of(agent)[1]).substr(0, 4), "one ");
   for (const Json& message : transcript_of(agent)) EXPECT_NE(text_of(message), "forged");

@@ -48,5 +48,23 @@ TEST_P(HistoryTest, HasNoMessageThatWaitsForItsTurn) {
   EXPECT_LT(last.find("second"), last.find("later"));
 }
 
+// A client sends its whole list, which has no answer yet.
+TEST_P(HistoryTest, AMessageIsNotAskedAgainBehindItsAnswer) {
+  auto agent = make();
+  model.then(says({"first"}, seconds(10)));
+  model.then({"second"});
+  ChatClient client(agent);
+  client.say("r1", "count");
+  client.ask("r2", Json::array({user_message("u-r1", "count"), user_message("u-r2", "again")}));
+  wait(seconds(60));
+  ASSERT_EQ(model.requests().size(), 2U);
+  const std::string& last = model.requests()[1].body;
+  EXPECT_LT(last.find("count"), last.find("first"));
+  EXPECT_LT(last.find("first"), last.find("again"));
+  EXPECT_EQ(last.find("count"), last.rfind("count"));
+  client.read();
+  EXPECT_EQ(client.done("r2").at("messageIds"), Json::array({"u-r1", "u-r2"}));
+}
+
 }  // namespace
 }  // namespace hearth::chat

@@ -69,6 +69,7 @@ class ScriptedModel {
   // Not empty: the rest of a cut answer cannot be streamed, and each poll gives the next of these.
   // A number is a status, a text no JSON.
   std::vector<Json> polls;
+  std::chrono::milliseconds first_poll_takes{0};
 
   // The answer to a request, for a test whose host has other servers too.
   testing::FetchReply reply(const testing::SentRequest& request) {
@@ -123,6 +124,7 @@ class ScriptedModel {
     testing::FetchReply reply;
     if (!polls.empty()) {
       const bool is_stream = request.url.find("stream=true") != std::string::npos;
+      if (!is_stream) reply.after = std::exchange(first_poll_takes, {});
       reply.headers.emplace_back("Content-Type", "application/json");
       const Json answer = is_stream ? Json(400) : polls.at(std::min(polled_++, polls.size() - 1));
       reply.status = answer.is_number() ? answer.get<unsigned>() : 200;

@@ -37,7 +37,11 @@ class Acts : public Support {
  public:
   static constexpr Effect kEffects[] = {Effect::kRead, Effect::kIdempotent, Effect::kKeyed,
                                         Effect::kUnsafe};
-  static void methods(Methods<Acts>& m) { chat_methods(m); }
+  static void methods(Methods<Acts>& m) {
+    chat_methods(m);
+    m.add("go_on", &Acts::go_on);
+    m.add("is_stable", &Acts::is_stable);
+  }
   Task<void> on_turn(Turn& turn) override {
     for (const Effect effect : kEffects)
       turn.tool("act" + std::to_string(static_cast<int>(effect)), "Acts.", effect, &Acts::act);
@@ -77,6 +81,65 @@ TEST_P(ToolsTest, ACallWithAnIdOfAnEarlierStepIsACallOfItsOwn) {
   EXPECT_EQ(calls[1].second, Json({{"n", 2}}));
   EXPECT_EQ(agent.sql("SELECT count(DISTINCT text), count(*) FROM notes WHERE what = 'run'"),
             Json::array({Json::array({2, 3})}));
+}
+
+TEST_P(ToolsTest, ACallOfATurnThatIsGivenUpBeforeItHasBegunWasNotExecuted) {
+  auto agent = make({{"recovery", false}});
+  Scripted call = asks("send", {{"id", "o1"}});
+  call.says.push_back({.text = "I send it."});
+  call.says.push_back({.text = "Now."});
+  call.between = seconds(5);
+  model.then(call);
+  ChatClient client(agent);
+  client.say("r1", "send o1");
+  wait(seconds(12));
+  agent.kill();
+  wait(seconds(60));
+  EXPECT_EQ(agent.call("notes", "send"), Json::array());
+  const Json stored = transcript_of(agent)[1];
+  Json error;
+  for (const Json& part : stored.at("parts"))
+    if (part.contains("toolCallId")) error = part.at("errorText");
+  // Of Chat Completions no input is whole before the end.
+  const bool is_whole = model.dialect() != "chat-completions";
+  EXPECT_EQ(error, is_whole ? "The call was not executed."
+                            : "The answer was cut off before the call was complete.");
+}
+
+// However a turn ends, a call that it had begun is over: nothing begins it again.
+TEST_P(ToolsTest, C31_ACallOfATurnThatIsGivenUpIsNotBegunByALaterOne) {
+  struct Row {
+    Json options;
+    bool goes_on;  // the same answer, and not with a message
+  };
+  for (const Row& row : {Row{{{"recovery", false}}, true}, Row{{{"recovery", false}}, false},
+                         Row{{{"proceed", false}}, true}, Row{{{"proceed", false}}, false}}) {
+    SCOPED_TRACE(to_text(row.options) + (row.goes_on ? " goes on" : ""));
+    testing::Host own;
+    ScriptedModel scripted(own, GetParam());
+    Json options = scripted.options();
+    options.update(row.options);
+    auto agent = own.create<Acts>("a", options);
+    scripted.then(asks("act" + std::to_string(static_cast<int>(Effect::kUnsafe)), {{"n", 1}}));
+    scripted.then({"I cannot tell."});
+    ChatClient client(agent);
+    client.say("r1", "act");
+    own.advance(seconds(3));
+    agent.kill();
+    ChatClient back(agent);
+    own.advance(seconds(60));
+    EXPECT_EQ(scripted.requests().size(), 1U);
+    EXPECT_EQ(agent.call("is_stable", 0), true);
+    if (row.goes_on)
+      agent.call("go_on");
+    else
+      back.say("r2", "and now?");
+    own.advance(seconds(60));
+    EXPECT_EQ(agent.sql("SELECT count(*) FROM notes WHERE what = 'run'")[0][0], 1);
+    ASSERT_EQ(scripted.requests().size(), 2U);
+    EXPECT_NE(scripted.requests()[1].body.find("may have been executed; verify"),
+              std::string::npos);
+  }
 }
 
 TEST_P(ToolsTest, C31_AfterAKillOnlyAnUnsafeToolDoesNotRunAgainAndAKeyedOneHasItsKeyAgain) {

@@ -40,6 +40,7 @@ class Asker : public hearth::Agent {
     m.add("events", &Asker::events);
     m.add("stream", &Asker::stream);
     m.add("failure", &Asker::failure);
+    m.add("text_within", &Asker::text_within);
     m.add("late_failure", &Asker::late_failure);
     m.add("write_and_ask", &Asker::write_and_ask);
     m.add("stoppable", &Asker::stoppable);
@@ -55,6 +56,16 @@ class Asker : public hearth::Agent {
   Task<std::string> text(std::string url) {
     auto response = co_await fetch(url);
     co_return co_await response.text();
+  }
+  Task<std::string> text_within(int ms) {
+    try {
+      hearth::FetchRequest request{.url = "https://a.example/", .timeout = milliseconds(ms)};
+      auto response = co_await fetch(std::move(request));
+      co_return co_await response.text();
+    } catch (const hearth::FetchError& error) {
+      co_return std::to_string(error.code()) + " in phase " +
+          std::to_string(static_cast<unsigned>(error.phase()));
+    }
   }
   Task<Json> head(std::string url) {
     const hearth::FetchResponse response = co_await fetch(url);
@@ -268,6 +279,19 @@ TEST_F(FetchTest, SlowRepliesComeAtTheirTime) {
   EXPECT_FALSE(call.done());
   host_.advance(milliseconds(1));
   EXPECT_EQ(call.value(), Json({"a", "b"}));
+}
+
+TEST_F(FetchTest, ATimeoutEndsASlowReply) {
+  answer({.pieces = {"a", "b"}, .after = seconds(5), .between = seconds(2)});
+  const std::string timeout = std::to_string(HEARTH_E_TIMEOUT);
+  for (const auto& [ms, expected] : {std::pair<int, std::string>{4'999, timeout + " in phase 6"},
+                                     {8'999, timeout + " in phase 7"},
+                                     {9'000, "ab"}}) {
+    const auto call = agent_.start("text_within", ms);
+    host_.advance(milliseconds(ms));
+    EXPECT_EQ(call.value(), Json(expected)) << ms;
+    host_.advance(seconds(10));
+  }
 }
 
 TEST_F(FetchTest, WhoNeedsNoMoreEndsTheRequest) {

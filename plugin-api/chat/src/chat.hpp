@@ -97,6 +97,7 @@ struct Chat {
   Task<void> read_long(std::shared_ptr<LongMessage> message);
   Task<void> handle(Connection client, ClientFrame frame, SentList sent);
   Task<void> accept(Connection client, ChatRequest request, SentList sent);
+  [[nodiscard]] bool is_answer(std::string_view id) const;  // stored, or being made
   Task<void> set_messages(Connection client, SetMessages frame, SentList sent);
   void handle_now(const Connection& client, const ClientFrame& frame);
   void refuse(const Connection& client, const Refusal& refusal);
@@ -136,7 +137,9 @@ struct Chat {
   Task<void> end_call(Turn& given, const FiberContext& fiber);
   // Settles what is left of them: what has arrived is in the log.
   Task<void> drop_calls(TurnRecord& turn, std::string fiber);
-  void end(RunningTurn& turn, TurnState state, std::string text);
+  void end(RunningTurn& turn, TurnState state, std::string text, const std::string& fiber);
+  // The ends of calls of tools that this turn has begun or was to begin: no later one begins them.
+  std::vector<Json> ends_of_calls(const RunningTurn& turn, const std::string& fiber);
   // Why the answer cannot be stored, if so.
   std::optional<TurnFailed> store_answer(RunningTurn& turn);
   void tell_error(const std::string& text, const std::string& classification);

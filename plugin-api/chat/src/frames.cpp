@@ -175,10 +175,18 @@ Task<void> Chat::read_long(std::shared_ptr<LongMessage> message) {
   co_await reading;
 }
 
+bool Chat::is_answer(std::string_view id) const {
+  return transcript.role_of(id) == "assistant" ||
+         (running != nullptr && running->record().message_id == id);
+}
+
 Task<void> Chat::accept(Connection client, ChatRequest request, SentList sent) {
-  const std::vector<std::string> origin_ids = trailing_user_ids(request.messages);
+  std::vector<std::string> origin_ids = trailing_user_ids(request.messages);
   auto preparing = prepare(std::move(request.messages));
   Prepared prepared = co_await std::move(preparing);
+  // A client may call an answer a message of the user, and changes nothing by it.
+  if (options.history() == ClientHistory::kAppend)
+    std::erase_if(origin_ids, [this](const std::string& id) { return is_answer(id); });
   TurnRequest turn{.id = request.id,
                    .kind = request.is_regenerate ? TurnKind::kRegenerate : TurnKind::kSubmit,
                    .origin_ids = origin_ids,
@@ -213,8 +221,11 @@ Task<void> Chat::accept(Connection client, ChatRequest request, SentList sent) {
 Task<void> Chat::set_messages(Connection client, SetMessages frame, SentList sent) {
   auto preparing = prepare(std::move(frame.messages));
   Prepared prepared = co_await std::move(preparing);
+  const std::vector<std::string> used = history.ids_in_use();
+  auto together = agent.transaction();
   transcript.accept(std::move(prepared.messages), prepared.hashes, options.history(), false,
-                    std::move(sent));
+                    std::move(sent), used);
+  together.commit();
   streams.show_list_of(client);
   changed.notify();
 }

@@ -64,6 +64,11 @@ Json History::of(const TurnRecord& turn) {
   const auto has = [](const std::vector<std::string>& ids, const std::string& id) {
     return std::ranges::find(ids, id) != ids.end();
   };
+  // A turn that runs once more for the same messages has them as its own.
+  std::vector<std::string> own_ids = turn.origin_ids;
+  const std::vector<std::string> taken = turns_.taken_before(turn);
+  std::erase_if(own_ids, [&](const std::string& id) { return has(taken, id); });
+  if (own_ids.empty()) own_ids = turn.origin_ids;
   std::vector<std::string> of_client;
   for (const ToolSpec& tool : client_tools(turn)) of_client.push_back(tool.name);
   std::size_t room = kMaxHistoryBytes;
@@ -79,7 +84,7 @@ Json History::of(const TurnRecord& turn) {
   for (std::size_t i = 0; i < newest.size(); ++i) {
     Json& message = newest[i];
     const std::string& id = parts::text(message, "id");
-    if (id == turn.message_id || (has(waiting, id) && !has(turn.origin_ids, id))) continue;
+    if (id == turn.message_id || (has(waiting, id) && !has(own_ids, id))) continue;
     RepairRules rules;
     rules.is_last = i + 1 == newest.size();
     rules.client_tools = of_client;
@@ -89,7 +94,7 @@ Json History::of(const TurnRecord& turn) {
       has_changed = true;
       agent_.log.event(HEARTH_LOG_INFO, "chat:transcript:repaired", "message=", id);
     }
-    (has(turn.origin_ids, id) ? own : before).push_back(std::move(message));
+    (has(own_ids, id) ? own : before).push_back(std::move(message));
   }
   if (has_changed) streams_.show_messages();
   while (!before.empty() && !own.empty() && parts::text(before[0], "role") == "assistant")

@@ -17,6 +17,7 @@ using std::chrono::milliseconds;
 // A model may read a long prompt for minutes; the watchdog has the shorter limit.
 constexpr std::chrono::minutes kIdle{10};
 constexpr std::chrono::seconds kStopLimit{10};
+constexpr std::chrono::seconds kAsideLimit{30};
 constexpr std::size_t kMaxErrorBody = std::size_t{64} << 10;
 constexpr milliseconds kPollDelay{2'000};
 constexpr int kPolls = 300;  // OpenAI keeps an answer for ten minutes
@@ -94,6 +95,7 @@ Task<Aside> ask_aside(Agent& agent, const ModelCall& call, HttpCall http,
   Aside aside;
   try {
     FetchRequest request = fetch_request(call, std::move(http));
+    request.timeout = kAsideLimit;
     request.stop = std::move(stop);
     FetchResponse response = co_await agent.fetch(std::move(request));
     aside.body = co_await response.text();
@@ -102,6 +104,25 @@ Task<Aside> ask_aside(Agent& agent, const ModelCall& call, HttpCall http,
     agent.log.debug("chat: a request beside a call has failed: ", error.what());
   }
   co_return aside;
+}
+
+// Not longer than until the stop.
+Task<void> rest(Agent& agent, milliseconds time, std::stop_token stop) {
+  Signal never(agent);
+  try {
+    auto resting = agent.with_timeout(never.wait(std::move(stop)), time);
+    co_await std::move(resting);
+  } catch (const Error& error) {
+    if (error.code() != HEARTH_E_TIMEOUT && error.code() != HEARTH_E_CANCELLED) throw;
+  }
+}
+
+// Of the answer that was asked for, and not of a gateway, as far as the provider gives it an id.
+bool is_of(const std::string& body, const ModelAnswer& answer) {
+  const Json json = Json::parse(body, nullptr, false);
+  if (!json.is_object()) return false;
+  const auto id = answer.notes().find("id");
+  return id == answer.notes().end() || json.value("id", Json()) == *id;
 }
 
 ModelAnswer decoded(const Provider& provider, const PartialAnswer& stored) {
@@ -139,10 +160,12 @@ Task<void> finish(Agent& agent, const Provider& provider, const ModelCall& call,
     auto asking = ask_aside(agent, call, std::move(*poll), stop);
     const Aside answer = co_await std::move(asking);
     is_gone = answer.is_final();
-    const bool is_read = answer.ok() && Json::accept(answer.body);  // else of a gateway, perhaps
+    const bool is_read = answer.ok() && is_of(answer.body, reader.answer());
     lost = is_read ? 0 : lost + 1;
     if (is_read) reader.feed_whole(answer.body);
-    if (!reader.is_over() && !is_gone) co_await agent.sleep(kPollDelay);
+    if (reader.is_over() || is_gone) break;
+    auto resting = rest(agent, kPollDelay, stop);
+    co_await std::move(resting);
   }
   if (!is_gone) {
     auto stopping = stop_answer(agent, provider, call, reader.answer());

@@ -311,6 +311,12 @@ void OpenAiResponses::read(const ServerSentEvent& event, ModelAnswer& answer) co
 }
 
 void OpenAiResponses::read_whole(const Json& body, ModelAnswer& answer) const {
+  if (text_member(body, "status").empty() && !member(body, "output").is_array()) {
+    const Json& error = member(body, "error");
+    return answer.fail(error.is_null()
+                           ? Failure{FailureKind::kTransient, "the body is no answer of a model"}
+                           : classify(error));
+  }
   read_response(body, answer);
 }
 

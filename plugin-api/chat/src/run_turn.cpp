@@ -93,7 +93,7 @@ Task<void> Chat::run(std::string id, FiberContext& fiber) {
   co_await std::move(ending_call);
   if (ending.is_gone) co_return;
   if (ending.state == TurnState::kError) tell_error(ending.text, ending.classification);
-  end(turn, ending.state, ending.text);
+  end(turn, ending.state, ending.text, fiber.id());
 }
 
 Task<void> Chat::end_call(Turn& given, const FiberContext& fiber) {
@@ -142,7 +142,7 @@ Task<void> Chat::drop_calls(TurnRecord& turn, std::string fiber) {
     account.give_back(turn);
 }
 
-void Chat::end(RunningTurn& turn, TurnState state, std::string text) {
+void Chat::end(RunningTurn& turn, TurnState state, std::string text, const std::string& fiber) {
   TurnRecord& record = turn.record();
   if (!turns.save(record)) return;  // cleared meanwhile
   std::vector<Json> chunks = closing_chunks(turn.message(), Closing::kTurn);
@@ -150,7 +150,9 @@ void Chat::end(RunningTurn& turn, TurnState state, std::string text) {
     const std::string& reason = record.plan.finish_reason;
     chunks.push_back({{"type", "finish"}, {"finishReason", reason.empty() ? "other" : reason}});
   }
-  if (state == TurnState::kCompleted || turn.has_begun()) turn.write(std::move(chunks));
+  if (state != TurnState::kCompleted)
+    std::ranges::move(ends_of_calls(turn, fiber), std::back_inserter(chunks));
+  if (!chunks.empty() || turn.has_begun()) turn.write(std::move(chunks));
   if (const std::optional<TurnFailed> failed = store_answer(turn)) {
     text = failed->what();
     if (std::exchange(state, TurnState::kError) != TurnState::kError)
@@ -217,7 +219,7 @@ Task<void> Chat::give_up(TurnRecord record, std::string fiber, bool is_cancelled
   RunningTurn turn(agent, transcript, turns, log, streams, std::move(record));
   const Runs runs(*this, turn);
   if (is_cancelled) {
-    end(turn, TurnState::kAborted, "");
+    end(turn, TurnState::kAborted, "", fiber);
     co_return;
   }
   const std::string reason(reason_text(GiveUp::kMaxAttemptsExceeded));
@@ -225,7 +227,7 @@ Task<void> Chat::give_up(TurnRecord record, std::string fiber, bool is_cancelled
   co_await std::move(telling);
   if (!turns.save(turn.record())) co_return;  // cleared meanwhile
   tell_error(options.recovery.terminal_message, reason);
-  end(turn, TurnState::kError, options.recovery.terminal_message);
+  end(turn, TurnState::kError, options.recovery.terminal_message, fiber);
 }
 
 // ---- recovery -----------------------------------------------------------------------------------

@@ -20,12 +20,38 @@ bool is_approved(const Json& part) {
   return approval != nullptr && parts::is_true(*approval, "approved");
 }
 
+// A call of a tool of the server that has no result yet, and lacks no answer of a user.
+bool is_open(const Json& part) {
+  if (!is_tool_part(part) || parts::is_true(part, "providerExecuted")) return false;
+  const std::string& state = parts::text(part, "state");
+  return state == "input-available" || parts::is_true(part, "preliminary") ||
+         (state == "approval-responded" && is_approved(part));
+}
+
+constexpr const char* kMayHaveRun =
+    "This call may have been executed; verify before it is repeated.";
+
 Json call_error(const std::string& call, std::string_view text) {
   std::size_t end = std::min(text.size(), kMaxErrorText);
   // Not inside a character.
   while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U)
     --end;
   return {{"type", "tool-output-error"}, {"toolCallId", call}, {"errorText", text.substr(0, end)}};
+}
+
+// The calls of a turn that may have been executed, as the ledger has them.
+std::set<std::string> begun_calls(Agent& agent, const std::string& turn, const std::string& fiber) {
+  std::set<std::string> calls;
+  OperationFilter of_work;
+  of_work.fiber = fiber;
+  for (;;) {
+    const std::vector<OperationRecord> page = agent.list_operations(of_work);
+    if (page.empty()) return calls;
+    of_work.after = page.back().id;
+    for (const OperationRecord& each : page)
+      if (each.state != OperationState::kNotExecuted && parts::text(each.args, "turn") == turn)
+        calls.insert(parts::text(each.args, "id"));
+  }
 }
 
 }  // namespace
@@ -134,7 +160,7 @@ Task<void> ToolCalls::run_call(std::string call, const Tool& tool, Json input) {
       chunk = {
           {"type", "tool-output-available"}, {"toolCallId", call}, {"output", std::move(output)}};
   } catch (const OperationUnknown&) {
-    chunk = call_error(call, "This call may have been executed; verify before it is repeated.");
+    chunk = call_error(call, kMayHaveRun);
   } catch (const Unreadable&) {
     throw;
   } catch (const std::exception& error) {
@@ -155,11 +181,8 @@ Task<bool> ToolCalls::run() {
   const std::vector<ToolSpec> of_client = client_tools(running_.record());
   const Json all = parts::of(running_.message());  // writing changes the message
   for (const Json& part : all) {
-    if (!is_tool_part(part) || parts::is_true(part, "providerExecuted")) continue;
-    const std::string& state = parts::text(part, "state");
-    const bool is_asked = state == "input-available";
-    const bool has_begun = parts::is_true(part, "preliminary");
-    if (!is_asked && !has_begun && !(state == "approval-responded" && is_approved(part))) continue;
+    if (!is_open(part)) continue;
+    const bool is_asked = parts::text(part, "state") == "input-available";
     const std::string call = parts::text(part, "toolCallId");
     const Tool* const tool = find(tool_of(part));
     if (tool == nullptr) {
@@ -176,6 +199,19 @@ Task<bool> ToolCalls::run() {
   const bool has_run = !calls.empty();
   co_await when_all(std::move(calls));
   co_return has_run;
+}
+
+std::vector<Json> Chat::ends_of_calls(const RunningTurn& turn, const std::string& fiber) {
+  std::vector<Json> chunks;
+  std::optional<std::set<std::string>> begun;
+  for (const Json& part : parts::of(turn.message())) {
+    if (!is_open(part) || !own_tools.contains(tool_of(part))) continue;
+    const std::string& call = parts::text(part, "toolCallId");
+    if (!begun) begun = begun_calls(agent, turn.record().id, fiber);
+    chunks.push_back(
+        call_error(call, begun->contains(call) ? kMayHaveRun : "The call was not executed."));
+  }
+  return chunks;
 }
 
 }  // namespace hearth::chat

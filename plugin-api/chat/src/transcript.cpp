@@ -79,6 +79,12 @@ std::optional<Json> Transcript::find(std::string_view id) const {
   return message_of(row ? std::optional(row->seq) : std::nullopt);
 }
 
+std::string Transcript::role_of(std::string_view id) const {
+  return agent_.sql("SELECT role FROM chat_messages WHERE id = ?", id)
+      .optional<std::string>()
+      .value_or(std::string());
+}
+
 std::optional<Json> Transcript::find_call(std::string_view call) const {
   if (call.empty()) return std::nullopt;
   return message_of(agent_
@@ -181,20 +187,20 @@ void Transcript::write(std::optional<std::uint64_t> seq, const Json& message, co
                        const std::string& text) {
   const std::string& role = parts::text(message, "role");
   const bool is_split = text.size() > kPieceBytes;
+  const bool pends = role == "assistant" && is_pending(message);
   const std::string_view body = is_split ? std::string_view() : std::string_view(text);
   if (seq) {
     agent_.sql(
         "UPDATE chat_messages SET role = ?, hash = ?, sent = ?, split = ?, pending = ?, body = ? "
         "WHERE seq = ?",
-        role, hashes.stored, hashes.sent, is_split, is_pending(message), body, *seq);
+        role, hashes.stored, hashes.sent, is_split, pends, body, *seq);
     agent_.sql("DELETE FROM chat_pieces WHERE message = ?", *seq);
     agent_.sql("DELETE FROM chat_calls WHERE message = ?", *seq);
   } else {
     const Query added = agent_.sql(
         "INSERT INTO chat_messages(id, role, hash, sent, split, pending, body) VALUES (?, ?, ?, ?, "
         "?, ?, ?)",
-        parts::text(message, "id"), role, hashes.stored, hashes.sent, is_split, is_pending(message),
-        body);
+        parts::text(message, "id"), role, hashes.stored, hashes.sent, is_split, pends, body);
     seq = static_cast<std::uint64_t>(added.last_insert_rowid());
   }
   std::size_t begin = 0;

@@ -226,6 +226,18 @@ std::vector<TurnInLine> Turns::line() const {
   return turns;
 }
 
+std::vector<std::string> Turns::taken_before(const TurnRecord& turn) const {
+  std::vector<std::string> taken;
+  Query rows = agent_.sql(
+      "SELECT origin_ids FROM chat_turns WHERE began IS NOT NULL AND ended >= ? "
+      "AND seq < (SELECT seq FROM chat_turns WHERE id = ?)",
+      unix_ms(turn.created), turn.id);
+  while (const auto ids = rows.optional<std::string>())
+    for (auto& id : parse_json(*ids).get<std::vector<std::string>>())
+      taken.push_back(std::move(id));
+  return taken;
+}
+
 std::optional<Head> Turns::head() const {
   const auto row = agent_
                        .sql(

@@ -71,7 +71,7 @@ struct SentRequest {
   }
 };
 
-// The answer to it, or its failure.
+// The answer to it, or its failure. FetchRequest::timeout ends it as it would on a server.
 struct FetchReply {
   // Instead of an answer, or after the pieces.
   struct Failure {

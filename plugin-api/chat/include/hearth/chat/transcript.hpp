@@ -59,10 +59,12 @@ class Transcript {
   Transcript& operator=(const Transcript&) = delete;
 
   [[nodiscard]] std::optional<Json> find(std::string_view id) const;
+  // Empty: there is no such message.
+  [[nodiscard]] std::string role_of(std::string_view id) const;
   // The newest message with this tool call: providers use an id again.
   [[nodiscard]] std::optional<Json> find_call(std::string_view call) const;
   [[nodiscard]] std::optional<Json> last() const;
-  [[nodiscard]] bool has_pending() const;  // a message with is_pending()
+  [[nodiscard]] bool has_pending() const;  // an answer with is_pending()
   [[nodiscard]] std::size_t size() const;
   // The last messages, in their order, as many as fit, and at least one. Their model_bytes() are
   // counted, and of their texts kMaxHistoryBytes at most.
