@@ -219,6 +219,29 @@ TEST_P(CompactionTest, C47_APromptThatIsTooLongIsSentOnceMoreWithASummary) {
   EXPECT_FALSE(asked_with(4, "xxx"));
 }
 
+// A client sends its whole list, which has no answer yet: that one fills the window.
+TEST_P(CompactionTest, AnAnswerBehindARepeatedMessageIsCompacted) {
+  auto agent = make(kReactive);
+  Scripted answer;
+  answer.says.push_back({.text = std::string(3'000, 'x')});
+  answer.after = seconds(10);
+  model.then(answer);
+  model.then(too_long());
+  model.then({"They have ", "a dog."});
+  model.then({"Rex."});
+  ChatClient client(agent);
+  client.say("r0", "tell me all");
+  client.ask("r1", Json::array({user_message("u-r0", "tell me all"),
+                                user_message("u-r1", "what is its name?")}));
+  wait(seconds(60));
+  client.read();
+  EXPECT_EQ(client.done("r1").at("outcome"), "completed");
+  ASSERT_EQ(model.requests().size(), 4U);
+  EXPECT_TRUE(asked_with(2, "xxx"));
+  EXPECT_TRUE(asked_with(3, "what is its name?"));
+  EXPECT_FALSE(asked_with(3, "xxx"));
+}
+
 TEST_P(CompactionTest, C47_AnOverflowInMidStreamDropsItsPartialInAllTabs) {
   auto agent = talked(kReactive);
   Scripted overflows = says({"I ", "think "}, seconds(1));

@@ -52,16 +52,30 @@ TEST_P(HistoryTest, HasNoMessageThatWaitsForItsTurn) {
 TEST_P(HistoryTest, AMessageIsNotAskedAgainBehindItsAnswer) {
   auto agent = make();
   model.then(says({"first"}, seconds(10)));
-  model.then({"second"});
+  for (const char* const text : {"second", "third", "fourth"}) model.then({text});
   ChatClient client(agent);
   client.say("r1", "count");
   client.ask("r2", Json::array({user_message("u-r1", "count"), user_message("u-r2", "again")}));
+  client.ask("r3", Json::array({user_message("u-r1", "count"), user_message("u-r2", "again"),
+                                user_message("u-r3", "later")}));
   wait(seconds(60));
-  ASSERT_EQ(model.requests().size(), 2U);
-  const std::string& last = model.requests()[1].body;
-  EXPECT_LT(last.find("count"), last.find("first"));
-  EXPECT_LT(last.find("first"), last.find("again"));
-  EXPECT_EQ(last.find("count"), last.rfind("count"));
+  // This one has come when the others were over, and may have been sent before.
+  client.ask("r4", Json::array({user_message("u-r3", "later"), user_message("u-r4", "at last")}));
+  wait(seconds(60));
+  ASSERT_EQ(model.requests().size(), 4U);
+  const auto expect_order = [&](std::size_t request, const std::vector<std::string>& texts) {
+    const std::string& body = model.requests()[request].body;
+    std::size_t at = 0;
+    for (const std::string& text : texts) {
+      EXPECT_EQ(body.find(text), body.rfind(text)) << text << " in " << body;
+      EXPECT_LT(at, body.find(text)) << text << " in " << body;
+      at = body.find(text);
+    }
+  };
+  expect_order(1, {"count", "first", "again"});
+  EXPECT_EQ(model.requests()[1].body.find("later"), std::string::npos);
+  expect_order(2, {"count", "first", "second", "later"});
+  expect_order(3, {"count", "first", "second", "third", "at last"});
   client.read();
   EXPECT_EQ(client.done("r2").at("messageIds"), Json::array({"u-r1", "u-r2"}));
 }

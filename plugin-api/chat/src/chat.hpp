@@ -97,7 +97,7 @@ struct Chat {
   Task<void> read_long(std::shared_ptr<LongMessage> message);
   Task<void> handle(Connection client, ClientFrame frame, SentList sent);
   Task<void> accept(Connection client, ChatRequest request, SentList sent);
-  [[nodiscard]] bool is_answer(std::string_view id) const;  // stored, or being made
+  [[nodiscard]] std::set<std::string> answers_in(const std::vector<std::string>& ids) const;
   Task<void> set_messages(Connection client, SetMessages frame, SentList sent);
   void handle_now(const Connection& client, const ClientFrame& frame);
   void refuse(const Connection& client, const Refusal& refusal);

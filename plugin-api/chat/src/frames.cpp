@@ -175,9 +175,13 @@ Task<void> Chat::read_long(std::shared_ptr<LongMessage> message) {
   co_await reading;
 }
 
-bool Chat::is_answer(std::string_view id) const {
-  return transcript.role_of(id) == "assistant" ||
-         (running != nullptr && running->record().message_id == id);
+// Stored, or being made.
+std::set<std::string> Chat::answers_in(const std::vector<std::string>& ids) const {
+  std::set<std::string> answers;
+  for (const TurnInLine& turn : turns.line()) answers.insert(turn.message_id);
+  for (const std::string& id : ids)
+    if (transcript.role_of(id) == "assistant") answers.insert(id);
+  return answers;
 }
 
 Task<void> Chat::accept(Connection client, ChatRequest request, SentList sent) {
@@ -186,7 +190,9 @@ Task<void> Chat::accept(Connection client, ChatRequest request, SentList sent) {
   Prepared prepared = co_await std::move(preparing);
   // A client may call an answer a message of the user, and changes nothing by it.
   if (options.history() == ClientHistory::kAppend)
-    std::erase_if(origin_ids, [this](const std::string& id) { return is_answer(id); });
+    std::erase_if(origin_ids, [answers = answers_in(origin_ids)](const std::string& id) {
+      return answers.contains(id);
+    });
   TurnRequest turn{.id = request.id,
                    .kind = request.is_regenerate ? TurnKind::kRegenerate : TurnKind::kSubmit,
                    .origin_ids = origin_ids,

@@ -15,6 +15,18 @@ namespace {
 
 constexpr const char* kSummaryKey = "hearth.chat.summary";
 
+bool has(const std::vector<std::string>& ids, const std::string& id) {
+  return std::ranges::find(ids, id) != ids.end();
+}
+
+// A turn that runs once more for the same messages has them as its own.
+std::vector<std::string> own_of(const TurnRecord& turn, const std::vector<std::string>& taken) {
+  std::vector<std::string> own;
+  std::ranges::copy_if(turn.origin_ids, std::back_inserter(own),
+                       [&](const std::string& id) { return !has(taken, id); });
+  return own.empty() ? turn.origin_ids : own;
+}
+
 }  // namespace
 
 void History::keep(const Summary& summary) {
@@ -57,18 +69,16 @@ std::vector<std::string> History::ids_in_use() const {
   return used;
 }
 
+std::vector<std::string> History::own_ids(const TurnRecord& turn) const {
+  return own_of(turn, turns_.taken_before(turn));
+}
+
 // All messages but the answer itself and what waits in the line; the turn's own come last, since
 // others may have come between.
 Json History::of(const TurnRecord& turn) {
   const std::vector<std::string> waiting = waiting_ids();
-  const auto has = [](const std::vector<std::string>& ids, const std::string& id) {
-    return std::ranges::find(ids, id) != ids.end();
-  };
-  // A turn that runs once more for the same messages has them as its own.
-  std::vector<std::string> own_ids = turn.origin_ids;
   const std::vector<std::string> taken = turns_.taken_before(turn);
-  std::erase_if(own_ids, [&](const std::string& id) { return has(taken, id); });
-  if (own_ids.empty()) own_ids = turn.origin_ids;
+  const std::vector<std::string> own_ids = own_of(turn, taken);
   std::vector<std::string> of_client;
   for (const ToolSpec& tool : client_tools(turn)) of_client.push_back(tool.name);
   std::size_t room = kMaxHistoryBytes;
@@ -84,7 +94,9 @@ Json History::of(const TurnRecord& turn) {
   for (std::size_t i = 0; i < newest.size(); ++i) {
     Json& message = newest[i];
     const std::string& id = parts::text(message, "id");
-    if (id == turn.message_id || (has(waiting, id) && !has(own_ids, id))) continue;
+    // A turn that waits may repeat what this one or one before it asks.
+    const bool is_asked = has(turn.origin_ids, id) || has(taken, id);
+    if (id == turn.message_id || (has(waiting, id) && !is_asked)) continue;
     RepairRules rules;
     rules.is_last = i + 1 == newest.size();
     rules.client_tools = of_client;

@@ -117,14 +117,6 @@ Task<void> rest(Agent& agent, milliseconds time, std::stop_token stop) {
   }
 }
 
-// Of the answer that was asked for, and not of a gateway, as far as the provider gives it an id.
-bool is_of(const std::string& body, const ModelAnswer& answer) {
-  const Json json = Json::parse(body, nullptr, false);
-  if (!json.is_object()) return false;
-  const auto id = answer.notes().find("id");
-  return id == answer.notes().end() || json.value("id", Json()) == *id;
-}
-
 ModelAnswer decoded(const Provider& provider, const PartialAnswer& stored) {
   AnswerReader reader(provider);
   reader.feed_stored(stored);
@@ -160,7 +152,8 @@ Task<void> finish(Agent& agent, const Provider& provider, const ModelCall& call,
     auto asking = ask_aside(agent, call, std::move(*poll), stop);
     const Aside answer = co_await std::move(asking);
     is_gone = answer.is_final();
-    const bool is_read = answer.ok() && is_of(answer.body, reader.answer());
+    const bool is_read =
+        answer.ok() && provider.is_answer(Json::parse(answer.body, nullptr, false));
     lost = is_read ? 0 : lost + 1;
     if (is_read) reader.feed_whole(answer.body);
     if (reader.is_over() || is_gone) break;

@@ -310,8 +310,17 @@ void OpenAiResponses::read(const ServerSentEvent& event, ModelAnswer& answer) co
     if (type == last) read_response(member(*json, "response"), answer);
 }
 
+bool OpenAiResponses::is_answer(const Json& body) const {
+  constexpr std::string_view kStates[] = {"queued",     "in_progress", "completed",
+                                          "incomplete", "failed",      "cancelled"};
+  const std::string_view status = text_member(body, "status");
+  // Some servers have no status.
+  return std::ranges::find(kStates, status) != std::end(kStates) ||
+         (status.empty() && member(body, "output").is_array());
+}
+
 void OpenAiResponses::read_whole(const Json& body, ModelAnswer& answer) const {
-  if (text_member(body, "status").empty() && !member(body, "output").is_array()) {
+  if (!is_answer(body)) {
     const Json& error = member(body, "error");
     return answer.fail(error.is_null()
                            ? Failure{FailureKind::kTransient, "the body is no answer of a model"}

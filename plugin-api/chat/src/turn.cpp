@@ -364,8 +364,8 @@ Task<void> Turn::recover(Failure failure, bool is_stalled, bool is_called) {
 Task<bool> Turn::compact(std::string_view reason) {
   const Summary earlier = chat_.history.summary_for(running_.record());
   const Json history = chat_.history.of(running_.record());
-  std::optional<Compaction> plan =
-      plan_compaction(history, running_.message(), running_.record().origin_ids, earlier);
+  std::optional<Compaction> plan = plan_compaction(
+      history, running_.message(), chat_.history.own_ids(running_.record()), earlier);
   if (!plan) co_return false;
   plan->reason = reason;
   const std::size_t size = to_text(plan->messages).size() + plan->earlier.size();

@@ -229,9 +229,9 @@ std::vector<TurnInLine> Turns::line() const {
 std::vector<std::string> Turns::taken_before(const TurnRecord& turn) const {
   std::vector<std::string> taken;
   Query rows = agent_.sql(
-      "SELECT origin_ids FROM chat_turns WHERE began IS NOT NULL AND ended >= ? "
-      "AND seq < (SELECT seq FROM chat_turns WHERE id = ?)",
-      unix_ms(turn.created), turn.id);
+      "SELECT origin_ids FROM chat_turns WHERE began IS NOT NULL AND seq < (SELECT seq FROM "
+      "chat_turns WHERE id = ?)",
+      turn.id);
   while (const auto ids = rows.optional<std::string>())
     for (auto& id : parse_json(*ids).get<std::vector<std::string>>())
       taken.push_back(std::move(id));

@@ -47,6 +47,9 @@ class Provider {
   [[nodiscard]] virtual std::string_view name() const { return "custom"; }
   [[nodiscard]] virtual HttpCall request(const Prompt& prompt) const = 0;
   virtual void read(const ServerSentEvent& event, ModelAnswer& answer) const = 0;
+  // Whether a JSON body of status 200 is of the provider, and not of a gateway before it: another
+  // one is no answer to a poll.
+  [[nodiscard]] virtual bool is_answer(const Json& body) const { return body.is_object(); }
   // An answer of status 200 that is one JSON body: from FollowUp::kPoll, or of a server that does
   // not stream. Adds what the answer does not have yet. The answer may not be whole after it.
   virtual void read_whole(const Json& body, ModelAnswer& answer) const;
@@ -70,6 +73,7 @@ class OpenAiResponses : public Provider {
   [[nodiscard]] std::string_view name() const override { return "openai"; }
   [[nodiscard]] HttpCall request(const Prompt& prompt) const override;
   void read(const ServerSentEvent& event, ModelAnswer& answer) const override;
+  [[nodiscard]] bool is_answer(const Json& body) const override;
   void read_whole(const Json& body, ModelAnswer& answer) const override;
   // For answers to a request with ModelOptions::is_resumable.
   [[nodiscard]] std::optional<HttpCall> follow_up(FollowUp what,

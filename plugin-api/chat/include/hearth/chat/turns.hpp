@@ -138,8 +138,7 @@ class Turns {
   [[nodiscard]] std::optional<TurnRecord> find(std::string_view id) const;
   // Running or waiting, in their order.
   [[nodiscard]] std::vector<TurnInLine> line() const;
-  // The messages of turns that have run while this one waited: a request repeats the unanswered
-  // messages before it.
+  // The messages of turns that have run before this one: a request may repeat them.
   [[nodiscard]] std::vector<std::string> taken_before(const TurnRecord& turn) const;
   [[nodiscard]] std::optional<Head> head() const;
   // The last turn that waits or has begun, if it has failed: clients that connect are told.
