@@ -145,8 +145,12 @@ TEST_F(BackgroundTest, C36_APollThatFailsForAMomentIsAskedAgain) {
        1,
        0},
   };
-  rows.push_back({{polled("completed", "one two three")}, "one two three", 1, 0});
-  rows.back().polls[0]["id"] = "of another name";  // a gateway may give one to each request
+  rows.push_back({{polled("in_progress", "one two "), polled("completed", "one two three")},
+                  "one two three",
+                  1,
+                  0});
+  for (Json& poll : rows.back().polls)
+    poll["id"] = "of another name";  // a gateway may give one to each request
   for (const Row& row : rows) {
     SCOPED_TRACE(row.text + std::to_string(row.cancelled));
     testing::Host own;

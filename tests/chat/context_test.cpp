@@ -219,6 +219,21 @@ TEST_P(CompactionTest, C47_APromptThatIsTooLongIsSentOnceMoreWithASummary) {
   EXPECT_FALSE(asked_with(4, "xxx"));
 }
 
+TEST_P(CompactionTest, AnEditedMessageBehindTheSummaryIsAsked) {
+  auto agent = talked(kReactive);
+  model.then(too_long());
+  model.then({"They have ", "a dog."});
+  model.then({"Rex."});
+  ChatClient client(agent);
+  ask_for_name(client);
+  ASSERT_EQ(model.requests().size(), 4U);
+  model.then({"Meow."});
+  client.ask("r2", Json::array({user_message("u-r0", "my cat is small")}));
+  wait(seconds(1));
+  ASSERT_EQ(model.requests().size(), 5U);
+  EXPECT_TRUE(asked_with(4, "my cat is small"));
+}
+
 // A client sends its whole list, which has no answer yet: that one fills the window.
 TEST_P(CompactionTest, AnAnswerBehindARepeatedMessageIsCompacted) {
   auto agent = make(kReactive);

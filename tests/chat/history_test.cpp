@@ -80,5 +80,37 @@ TEST_P(HistoryTest, AMessageIsNotAskedAgainBehindItsAnswer) {
   EXPECT_EQ(client.done("r2").at("messageIds"), Json::array({"u-r1", "u-r2"}));
 }
 
+// Writes nothing of its own into an answer.
+class PlainSupport : public Support {
+ public:
+  static void methods(Methods<PlainSupport>& m) { chat_methods(m); }
+  Task<void> on_turn(Turn& turn) override {
+    auto generating = turn.generate();
+    co_await std::move(generating);
+  }
+};
+
+// A turn without an answer leaves its message to the next one.
+TEST_P(HistoryTest, AMessageWhoseTurnHasFailedIsAskedBehindTheAnswersBefore) {
+  auto agent = host.create<PlainSupport>("a", model.options());
+  model.then(says({"first"}, seconds(10)));
+  Scripted refused;
+  refused.status = 401;
+  refused.error = R"({"error":{"message":"no"}})";
+  model.then(refused);
+  model.then({"second"});
+  ChatClient client(agent);
+  client.say("r1", "count");
+  client.say("r2", "again");
+  wait(seconds(60));
+  client.ask("r3", Json::array({user_message("u-r2", "again"), user_message("u-r3", "later")}));
+  wait(seconds(60));
+  ASSERT_EQ(model.requests().size(), 3U);
+  const std::string& body = model.requests()[2].body;
+  EXPECT_LT(body.find("count"), body.find("first"));
+  EXPECT_LT(body.find("first"), body.find("again"));
+  EXPECT_LT(body.find("again"), body.find("later"));
+}
+
 }  // namespace
 }  // namespace hearth::chat

@@ -19,11 +19,13 @@ bool has(const std::vector<std::string>& ids, const std::string& id) {
   return std::ranges::find(ids, id) != ids.end();
 }
 
-// A turn that runs once more for the same messages has them as its own.
-std::vector<std::string> own_of(const TurnRecord& turn, const std::vector<std::string>& taken) {
+// Code of the agent repeats no message that it does not mean.
+std::vector<std::string> own_of(const TurnRecord& turn,
+                                const std::unordered_set<std::string>& answered) {
+  if (turn.kind == TurnKind::kProgram) return turn.origin_ids;
   std::vector<std::string> own;
   std::ranges::copy_if(turn.origin_ids, std::back_inserter(own),
-                       [&](const std::string& id) { return !has(taken, id); });
+                       [&](const std::string& id) { return !answered.contains(id); });
   return own.empty() ? turn.origin_ids : own;
 }
 
@@ -70,15 +72,15 @@ std::vector<std::string> History::ids_in_use() const {
 }
 
 std::vector<std::string> History::own_ids(const TurnRecord& turn) const {
-  return own_of(turn, turns_.taken_before(turn));
+  return own_of(turn, turns_.answered_before(turn));
 }
 
 // All messages but the answer itself and what waits in the line; the turn's own come last, since
 // others may have come between.
 Json History::of(const TurnRecord& turn) {
   const std::vector<std::string> waiting = waiting_ids();
-  const std::vector<std::string> taken = turns_.taken_before(turn);
-  const std::vector<std::string> own_ids = own_of(turn, taken);
+  const std::unordered_set<std::string> answered = turns_.answered_before(turn);
+  const std::vector<std::string> own_ids = own_of(turn, answered);
   std::vector<std::string> of_client;
   for (const ToolSpec& tool : client_tools(turn)) of_client.push_back(tool.name);
   std::size_t room = kMaxHistoryBytes;
@@ -95,8 +97,8 @@ Json History::of(const TurnRecord& turn) {
     Json& message = newest[i];
     const std::string& id = parts::text(message, "id");
     // A turn that waits may repeat what this one or one before it asks.
-    const bool is_asked = has(turn.origin_ids, id) || has(taken, id);
-    if (id == turn.message_id || (has(waiting, id) && !is_asked)) continue;
+    const bool waits = has(waiting, id) && !has(turn.origin_ids, id) && !answered.contains(id);
+    if (id == turn.message_id || waits) continue;
     RepairRules rules;
     rules.is_last = i + 1 == newest.size();
     rules.client_tools = of_client;
@@ -109,6 +111,10 @@ Json History::of(const TurnRecord& turn) {
     (has(own_ids, id) ? own : before).push_back(std::move(message));
   }
   if (has_changed) streams_.show_messages();
+  // An edited message may be old, and behind the summary.
+  for (std::size_t i = 0; own.empty() && i < own_ids.size(); ++i)
+    if (std::optional<Json> edited = transcript_.find(own_ids[i]))
+      own.push_back(std::move(*edited));
   while (!before.empty() && !own.empty() && parts::text(before[0], "role") == "assistant")
     before.erase(0);
   for (Json& message : own) before.push_back(std::move(message));

@@ -34,7 +34,7 @@ class History {
   // For a call of this turn, without the answer itself.
   // Cost  reads all that fits: once for each call
   [[nodiscard]] Json of(const TurnRecord& turn);
-  // Of its messages those that no turn before it has run for; if there are none, all.
+  // Of its messages those that no turn before it has answered; if there are none, all.
   [[nodiscard]] std::vector<std::string> own_ids(const TurnRecord& turn) const;
   // The messages of users that wait for their turn.
   [[nodiscard]] std::vector<std::string> waiting_ids() const;

@@ -172,8 +172,9 @@ void read_item(const std::string& key, const Json& item, bool has_ended, ModelAn
 }
 
 void read_response(const Json& response, ModelAnswer& answer) {
-  if (const std::string_view id = text_member(response, "id"); !id.empty())
-    answer.notes()["id"] = id;
+  if (const std::string_view id = text_member(response, "id");
+      !id.empty() && !answer.notes().contains("id"))
+    answer.notes()["id"] = id;  // by which it is asked for, whatever a gateway calls it later
   const std::string_view status = text_member(response, "status");
   const bool has_ended = status != "queued" && status != "in_progress";
   if (const Json& usage = member(response, "usage"); usage.is_object())

@@ -206,13 +206,13 @@ std::vector<Json> Chat::ends_of_calls(const RunningTurn& turn, const std::string
   const std::vector<ToolSpec> of_client = client_tools(turn.record());
   std::optional<std::set<std::string>> begun;
   for (const Json& part : parts::of(turn.message())) {
-    if (!is_open(part) || !own_tools.contains(tool_of(part)) ||
-        std::ranges::find(of_client, tool_of(part), &ToolSpec::name) != of_client.end())
-      continue;
+    if (!is_open(part) || !own_tools.contains(tool_of(part))) continue;
     const std::string& call = parts::text(part, "toolCallId");
     if (!begun) begun = begun_calls(agent, turn.record().id, fiber);
-    chunks.push_back(
-        call_error(call, begun->contains(call) ? kMayHaveRun : "The call was not executed."));
+    if (begun->contains(call))
+      chunks.push_back(call_error(call, kMayHaveRun));
+    else if (std::ranges::find(of_client, tool_of(part), &ToolSpec::name) == of_client.end())
+      chunks.push_back(call_error(call, "The call was not executed."));
   }
   return chunks;
 }

@@ -226,16 +226,16 @@ std::vector<TurnInLine> Turns::line() const {
   return turns;
 }
 
-std::vector<std::string> Turns::taken_before(const TurnRecord& turn) const {
-  std::vector<std::string> taken;
+std::unordered_set<std::string> Turns::answered_before(const TurnRecord& turn) const {
+  std::unordered_set<std::string> answered;
   Query rows = agent_.sql(
       "SELECT origin_ids FROM chat_turns WHERE began IS NOT NULL AND seq < (SELECT seq FROM "
-      "chat_turns WHERE id = ?)",
+      "chat_turns WHERE id = ?) AND message_id IN (SELECT id FROM chat_messages)",
       turn.id);
   while (const auto ids = rows.optional<std::string>())
     for (auto& id : parse_json(*ids).get<std::vector<std::string>>())
-      taken.push_back(std::move(id));
-  return taken;
+      answered.insert(std::move(id));
+  return answered;
 }
 
 std::optional<Head> Turns::head() const {

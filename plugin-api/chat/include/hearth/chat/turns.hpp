@@ -23,6 +23,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 namespace hearth {
@@ -138,8 +139,9 @@ class Turns {
   [[nodiscard]] std::optional<TurnRecord> find(std::string_view id) const;
   // Running or waiting, in their order.
   [[nodiscard]] std::vector<TurnInLine> line() const;
-  // The messages of turns that have run before this one: a request may repeat them.
-  [[nodiscard]] std::vector<std::string> taken_before(const TurnRecord& turn) const;
+  // The messages of turns before this one whose answers are in the transcript: a request may
+  // repeat them.
+  [[nodiscard]] std::unordered_set<std::string> answered_before(const TurnRecord& turn) const;
   [[nodiscard]] std::optional<Head> head() const;
   // The last turn that waits or has begun, if it has failed: clients that connect are told.
   [[nodiscard]] std::optional<TurnRecord> failed() const;
