@@ -469,15 +469,12 @@ TEST_F(WhyTest, AnAgentThatCannotStartOnAVersionUnderTrialIsNamed) {
       "shards: 2\nreload: {quiet_time: 50ms, policy: drain, trial_agents: 2, max_failed_percent: "
       "50}\n");
   server_ = start();
-  EXPECT_EQ(call("versioned/idle", "version"), "1.0.0");
-  // The trial is decided once this one has tried the version too, which it does when it is idle.
+  // Its client stays: it is woken for it.
+  EXPECT_EQ(begin("versioned/idle", "version").answer().value("result", Json()), "1.0.0");
+  // The idle one tries the version, and the trial is decided once this one has tried it, too.
   begin("versioned/busy", "hold", dump_json(Json::array({(root_ / "never").string()})));
   (void)wait_for("Versioned/busy", "live", "call");
   put_in_place("versioned-bad", "versioned.so");
-  server_->wait_for_log("reload.begun class=Versioned version=4.0.0");
-  while (why("Versioned/idle").at("state") != "cold")
-    std::this_thread::sleep_for(milliseconds(20));  // the server has the processor
-  begin("versioned/idle", "version");
   const Json answer = wait_for("Versioned/idle", "cold", "trial");
   EXPECT_NE(answer.at("waits").front().at("what").get<std::string>().find(
                 "It failed to start on the new version, which is under trial."),

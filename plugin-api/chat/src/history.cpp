@@ -111,10 +111,10 @@ Json History::of(const TurnRecord& turn) {
     (has(own_ids, id) ? own : before).push_back(std::move(message));
   }
   if (has_changed) streams_.show_messages();
-  // An edited message may be old, and behind the summary.
-  for (std::size_t i = 0; own.empty() && i < own_ids.size(); ++i)
-    if (std::optional<Json> edited = transcript_.find(own_ids[i]))
-      own.push_back(std::move(*edited));
+  if (own.empty()) {  // edited ones, which are older than the summary
+    for (const std::string& id : own_ids)
+      if (std::optional<Json> edited = transcript_.find(id)) own.push_back(std::move(*edited));
+  }
   while (!before.empty() && !own.empty() && parts::text(before[0], "role") == "assistant")
     before.erase(0);
   for (Json& message : own) before.push_back(std::move(message));
