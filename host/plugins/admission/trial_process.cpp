@@ -5,6 +5,8 @@
 #include "base/file_descriptor.hpp"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -178,7 +180,8 @@ void wait_for_news(Intake& verdict, Intake& output, milliseconds limit) {
 TrialOutcome run_trial(const TrialOptions& options) {
   auto verdict_pipe = make_pipe();
   auto output_pipe = make_pipe();
-  TrialOutcome outcome;
+  TrialOutcome outcome{
+      .not_started = {}, .time_limit = options.time_limit, .verdict = {}, .output = {}};
   if (!verdict_pipe || !output_pipe) {
     outcome.not_started = "no pipe: " + system_text(errno);
     return outcome;
@@ -208,6 +211,50 @@ TrialOutcome run_trial(const TrialOptions& options) {
   outcome.verdict = verdict.text();
   outcome.output = output.text();
   return outcome;
+}
+
+std::vector<Json> TrialOutcome::lines() const {
+  constexpr int kDepth = 4;
+  std::vector<Json> lines;
+  for (std::string_view rest = verdict; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    auto line = parse_json(rest.substr(0, end), kDepth);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (line && line->is_object()) lines.push_back(*std::move(line));
+  }
+  return lines;
+}
+
+bool TrialOutcome::has_crashed() const {
+  return WIFSIGNALED(status);
+}
+
+std::string TrialOutcome::how_it_ended(std::string_view where) const {
+  std::string how = "it ended the process (status " + std::to_string(WEXITSTATUS(status)) + ") ";
+  if (has_crashed()) how = "it crashed (" + signal_name(WTERMSIG(status)) + ") ";
+  if (!in_time) how = "it was still busy after " + std::to_string(time_limit.count()) + " ms ";
+  return how + std::string(where) + last_words(output);
+}
+
+void be_a_trial() {
+  keep_from_children();
+  const rlimit no_core{.rlim_cur = 0, .rlim_max = 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // A sanitizer's runtime would turn these into an ordinary exit: the parent could not see a crash.
+  for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) std::signal(signal, SIG_DFL);
+}
+
+void write_verdict(const Json& line) {
+  const int descriptor =
+      ::fcntl(kVerdictDescriptor, F_GETFD) >= 0 ? kVerdictDescriptor : STDOUT_FILENO;
+  const std::string text = dump_json(line) + "\n";
+  for (std::string_view rest = text; !rest.empty();) {
+    const ssize_t n = ::write(descriptor, rest.data(), rest.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;  // the parent is gone
+    rest.remove_prefix(static_cast<std::size_t>(n));
+  }
 }
 
 std::string signal_name(int signal) {

@@ -10,7 +10,6 @@
 #include "plugins/check/check_child.hpp"
 
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -226,8 +225,7 @@ class Checker {
     CheckResult result = fresh(id, sentence);
     result.verdict = CheckVerdict::kSkipped;
     result.reason = "it is excluded";
-    report_.results.push_back(std::move(result));
-    if (options_.on_result) options_.on_result(report_.results.back());
+    add(std::move(result));
     return true;
   }
 
@@ -243,75 +241,48 @@ class Checker {
   }
 
   // What the child has reported, and how it ended.
-  void judge(const TrialOutcome& trial, CheckResult& result) const;
+  static void judge(const TrialOutcome& trial, CheckResult& result);
 
   const CheckOptions& options_;
   CheckReport& report_;
 };
 
-struct ChildStory {
-  std::string doing = "before it was loaded";
-  std::string crash;             // the lent memory that it touched
-  bool crash_in_thread = false;  // it crashed on another thread than the first
-  std::string verdict;
-  std::string reason;
-};
-
-ChildStory read_child_story(std::string_view lines) {
-  constexpr int kDepth = 4;
-  ChildStory story;
-  while (!lines.empty()) {
-    const std::size_t end = std::min(lines.find('\n'), lines.size());
-    const auto line = parse_json(lines.substr(0, end), kDepth);
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-    if (!line || !line->is_object()) continue;  // not from CheckVoice
-    if (std::string doing = text_member(*line, "doing"); !doing.empty())
-      story.doing = std::move(doing);
-    if (std::string crash = text_member(*line, "crash"); !crash.empty())
-      story.crash = std::move(crash);
-    if (!text_member(*line, "crash_in").empty()) story.crash_in_thread = true;
-    if (std::string verdict = text_member(*line, "verdict"); !verdict.empty()) {
-      story.verdict = std::move(verdict);
-      story.reason = text_member(*line, "reason");
-    }
-  }
-  return story;
-}
-
-void Checker::judge(const TrialOutcome& trial, CheckResult& result) const {
+void Checker::judge(const TrialOutcome& trial, CheckResult& result) {
   if (!trial.not_started.empty()) {
     result.verdict = CheckVerdict::kError;
     result.reason = "the check itself failed: " + trial.not_started;
     return;
   }
-  const ChildStory story = read_child_story(trial.verdict);
-  if (!trial.in_time) {
-    result.verdict = CheckVerdict::kTimedOut;
-    result.reason = "it was still busy after " + std::to_string(options_.time_limit.count()) +
-                    " ms " + story.doing + last_words(trial.output);
+  std::string where = "before it was loaded";
+  std::string crash;          // the lent memory that it touched
+  bool is_in_thread = false;  // it crashed on another thread than the first
+  std::string verdict;
+  for (const Json& line : trial.lines()) {
+    if (std::string doing = text_member(line, "doing"); !doing.empty()) where = std::move(doing);
+    if (std::string touched = text_member(line, "crash"); !touched.empty())
+      crash = std::move(touched);
+    is_in_thread = is_in_thread || !text_member(line, "crash_in").empty();
+    if (std::string word = text_member(line, "verdict"); !word.empty()) {
+      verdict = std::move(word);
+      result.reason = text_member(line, "reason");
+    }
+  }
+  const bool has_crashed = trial.in_time && trial.has_crashed();
+  if (!trial.in_time || has_crashed || verdict.empty()) {
+    result.verdict = trial.in_time ? CheckVerdict::kCrashed : CheckVerdict::kTimedOut;
+    if (has_crashed && is_in_thread) {
+      where = "in a thread of its own " + where;
+    } else if (has_crashed && !crash.empty()) {
+      where +=
+          ", where it touched " + crash + " when that was not lent any more, or behind its end";
+    }
+    result.reason = trial.how_it_ended(where);
     return;
   }
-  if (WIFSIGNALED(trial.status)) {
-    result.verdict = CheckVerdict::kCrashed;
-    result.reason = "it crashed (" + signal_name(WTERMSIG(trial.status)) + ") " +
-                    (story.crash_in_thread ? "in a thread of its own " : "") + story.doing;
-    if (!story.crash.empty() && !story.crash_in_thread)
-      result.reason += ", where it touched " + story.crash +
-                       " when that was not lent any more, or behind its end";
-    result.reason += last_words(trial.output);
-    return;
-  }
-  if (story.verdict.empty()) {
-    result.verdict = CheckVerdict::kCrashed;
-    result.reason = "it ended the process (status " + std::to_string(WEXITSTATUS(trial.status)) +
-                    ") " + story.doing + last_words(trial.output);
-    return;
-  }
-  if (story.verdict == "failed") result.verdict = CheckVerdict::kFailed;
-  if (story.verdict == "warned") result.verdict = CheckVerdict::kWarning;
-  if (story.verdict == "skipped") result.verdict = CheckVerdict::kSkipped;
-  if (story.verdict == "error") result.verdict = CheckVerdict::kError;
-  result.reason = story.reason;
+  if (verdict == "failed") result.verdict = CheckVerdict::kFailed;
+  if (verdict == "warned") result.verdict = CheckVerdict::kWarning;
+  if (verdict == "skipped") result.verdict = CheckVerdict::kSkipped;
+  if (verdict == "error") result.verdict = CheckVerdict::kError;
 }
 
 }  // namespace

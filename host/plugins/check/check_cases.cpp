@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
 namespace hearth::plugins {
 namespace {
@@ -128,12 +129,41 @@ const CheckCase* find_check_case(std::string_view id) {
   return found == kCases.end() ? nullptr : &*found;
 }
 
-CaseOutcome outcome_of(const CheckSubject& subject) {
+CaseOutcome outcome_of(const CheckSubject& subject, hearth_status made) {
   const auto blamed = subject.host().blamed();
+  if (blamed.empty() && made != HEARTH_OK) {
+    return CaseOutcome::skipped("its create() answers " + extensions::status_name(made) +
+                                " (T210)");
+  }
   if (blamed.empty()) return CaseOutcome::passed();
   std::string text = blamed.front();
   if (blamed.size() > 1) text += " (and " + std::to_string(blamed.size() - 1) + " more)";
   return CaseOutcome::failed(std::move(text));
+}
+
+CaseOutcome try_each_class(CheckRun& run, SubjectOptions options, const ForClass& body) {
+  CheckSubject subject(run, std::move(options));
+  if (!subject.start()) return not_started();
+  hearth_status made = HEARTH_OK;
+  for (const hearth_class* const table : subject.classes()) made = body(subject, *table);
+  return outcome_of(subject, made);
+}
+
+CaseOutcome try_each_agent(CheckRun& run, SubjectOptions options, const ForAgent& body) {
+  return try_each_class(run, std::move(options),
+                        [&body](CheckSubject& subject, const hearth_class& table) {
+                          CheckInstance instance(subject, table, "events");
+                          const hearth_status made = instance.create();
+                          if (made != HEARTH_OK) return made;
+                          instance.go_through({.kind = HEARTH_EVENT_START});
+                          body(instance);
+                          return made;
+                        });
+}
+
+void play_all(CheckSubject& subject, const std::string& name, const AfterEach& after_each) {
+  for (const hearth_class* const table : subject.classes())
+    play(subject, *table, name, {.methods = {}}, after_each);
 }
 
 AfterEach blame_unfinished(CheckSubject& subject) {
@@ -150,11 +180,6 @@ AfterEach blame_unfinished(CheckSubject& subject) {
 
 CaseOutcome not_started() {
   return CaseOutcome::failed("it could be loaded before, and cannot be now");
-}
-
-CaseOutcome not_created(hearth_status status) {
-  return CaseOutcome::skipped("its create() answers " + extensions::status_name(status) +
-                              " (T210)");
 }
 
 CaseOutcome out_of_time() {

@@ -6,7 +6,9 @@
 #include "plugins/check/check_voice.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace hearth::plugins {
@@ -66,14 +68,23 @@ CaseOutcome check_failing_submit(CheckRun& run);
 CaseOutcome check_failing_host(CheckRun& run);
 CaseOutcome check_lent_memory(CheckRun& run);
 
-// The usual outcome of a case: failed with the first blame of the library, or passed.
-[[nodiscard]] CaseOutcome outcome_of(const CheckSubject& subject);
+// The usual outcome of a case: failed with the first blame of the library, or passed. `made`: the
+// status of create(); after an error it is no verdict (T210 reports that).
+[[nodiscard]] CaseOutcome outcome_of(const CheckSubject& subject, hearth_status made = HEARTH_OK);
+// Starts the library and runs `body` for each class, which returns the status of create(). The usual
+// outcome.
+using ForClass = std::function<hearth_status(CheckSubject&, const hearth_class&)>;
+CaseOutcome try_each_class(CheckRun& run, SubjectOptions options, const ForClass& body);
+// The same with an agent that has started.
+using ForAgent = std::function<void(CheckInstance&)>;
+CaseOutcome try_each_agent(CheckRun& run, SubjectOptions options, const ForAgent& body);
+// Plays a life of each class, without methods.
+void play_all(CheckSubject& subject, const std::string& name, const AfterEach& after_each = {});
 // For play(): blames an agent that has accepted an event, waits for nothing, and does not complete
 // the event.
 [[nodiscard]] AfterEach blame_unfinished(CheckSubject& subject);
-// No verdict: the library could not be loaded here, or its create() refuses (T210 reports that).
+// The library could be loaded before, and cannot be here.
 [[nodiscard]] CaseOutcome not_started();
-[[nodiscard]] CaseOutcome not_created(hearth_status status);
 // No verdict: the time of the case is over.
 [[nodiscard]] CaseOutcome out_of_time();
 

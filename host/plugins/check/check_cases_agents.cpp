@@ -20,7 +20,7 @@ constexpr std::size_t kMaxShownOptions = 60;
 hearth_status short_life(CheckSubject& subject, const hearth_class& table) {
   CheckInstance instance(subject, table, "short");
   const hearth_status made = instance.create();
-  if (made == HEARTH_OK) instance.go_through({.kind = HEARTH_EVENT_START, .name = {}, .body = {}});
+  if (made == HEARTH_OK) instance.go_through({.kind = HEARTH_EVENT_START});
   return made;
 }
 
@@ -29,22 +29,13 @@ hearth_status short_life(CheckSubject& subject, const hearth_class& table) {
 CaseOutcome check_class_indexes(CheckRun& run) {
   CheckSubject subject(run);
   if (!subject.start()) return not_started();
-  const hearth_plugin& plugin = subject.plugin();
-  const auto class_at = [&](std::uint32_t index) {
-    const hearth_class* table = nullptr;
-    subject.enter("in get_class()", nullptr, [&] {
-      table = plugin.get_class(index);
-      return hearth_status{HEARTH_OK};
-    });
-    return table;
-  };
-  for (const std::uint32_t index :
-       {plugin.class_count, plugin.class_count + 1, 0x7fffffffU, 0x80000000U, 0xffffffffU}) {
-    if (class_at(index) != nullptr)
+  const std::uint32_t count = subject.plugin().class_count;
+  for (const std::uint32_t index : {count, count + 1, 0x7fffffffU, 0x80000000U, 0xffffffffU}) {
+    if (subject.class_at(index) != nullptr)
       return CaseOutcome::failed("it gives a class for the index " + std::to_string(index));
   }
-  for (std::uint32_t index = 0; index < plugin.class_count; ++index) {
-    if (class_at(index) != subject.classes()[index])
+  for (std::uint32_t index = 0; index < count; ++index) {
+    if (subject.class_at(index) != subject.classes()[index])
       return CaseOutcome::failed("it gives another table each time for the index " +
                                  std::to_string(index));
   }
@@ -78,13 +69,11 @@ CaseOutcome check_growth(CheckRun& run) {
                                  std::to_string(least / kRound) + " bytes");
     }
   }
-  CaseOutcome outcome = outcome_of(subject);
-  if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
-  return outcome;
+  return outcome_of(subject, made);
 }
 
 CaseOutcome check_odd_names(CheckRun& run) {
-  CheckSubject subject(run, {.host = {}, .guarded = true, .migrates = false});
+  CheckSubject subject(run, {.guarded = true});
   if (!subject.start()) return not_started();
   constexpr std::size_t kLarge = std::size_t{1} << 20;
   const std::vector<std::string> names = {"x",
@@ -112,7 +101,7 @@ CaseOutcome check_odd_names(CheckRun& run) {
     const auto try_with = [&](const std::string& name, const std::string& text) {
       CheckInstance instance(subject, *table, name);
       if (instance.create(text) != HEARTH_OK) return;
-      instance.go_through({.kind = HEARTH_EVENT_START, .name = {}, .body = {}});
+      instance.go_through({.kind = HEARTH_EVENT_START});
     };
     for (const std::string& name : names) try_with(name, run.setting.options);
     for (const std::string& text : options) try_with("odd", text);
@@ -121,15 +110,12 @@ CaseOutcome check_odd_names(CheckRun& run) {
 }
 
 CaseOutcome check_two_agents(CheckRun& run) {
-  CheckSubject subject(run);
-  if (!subject.start()) return not_started();
-  hearth_status made = HEARTH_OK;
-  for (const hearth_class* const table : subject.classes()) {
-    CheckInstance one(subject, *table, "one");
-    CheckInstance two(subject, *table, "two");
-    made = one.create();
-    if (made != HEARTH_OK || two.create() != HEARTH_OK) continue;
-    for (const CheckEvent& event : life_events(*table, {})) {
+  return try_each_class(run, {}, [](CheckSubject& subject, const hearth_class& table) {
+    CheckInstance one(subject, table, "one");
+    CheckInstance two(subject, table, "two");
+    const hearth_status made = one.create();
+    if (made != HEARTH_OK || two.create() != HEARTH_OK) return made;
+    for (const CheckEvent& event : life_events(table, {})) {
       // Operations of one agent end while operations of the other are in progress.
       for (CheckInstance* const each : {&one, &two}) {
         if (event.kind == HEARTH_EVENT_CONNECTING)
@@ -140,11 +126,9 @@ CaseOutcome check_two_agents(CheckRun& run) {
       one.pump();
     }
     one.destroy();
-    two.go_through({.kind = HEARTH_EVENT_MESSAGE, .name = {}, .body = "still here?"});
-  }
-  CaseOutcome outcome = outcome_of(subject);
-  if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
-  return outcome;
+    two.go_through({.kind = HEARTH_EVENT_MESSAGE, .body = "still here?"});
+    return made;
+  });
 }
 
 CaseOutcome check_second_life(CheckRun& run) {
@@ -160,30 +144,24 @@ CaseOutcome check_second_life(CheckRun& run) {
                                  " for an agent that has lived before");
     }
   }
-  CaseOutcome outcome = outcome_of(subject);
-  if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
-  return outcome;
+  return outcome_of(subject, made);
 }
 
 CaseOutcome check_migration(CheckRun& run) {
   // Another case reports what it does wrong on one thread.
   CheckSubject still(run);
   if (!still.start()) return not_started();
-  for (const hearth_class* const table : still.classes())
-    play(still, *table, "settled", {.methods = {}}, blame_unfinished(still));
+  play_all(still, "settled", blame_unfinished(still));
   if (!still.host().blamed().empty())
     return CaseOutcome::skipped("it misbehaves on one thread, too (T303)");
-  CheckSubject subject(run, {.host = {}, .guarded = false, .migrates = true});
-  if (!subject.start()) return not_started();
-  hearth_status made = HEARTH_OK;
-  for (const hearth_class* const table : subject.classes()) {
-    made = play(subject, *table, "nomad", {.methods = {}}, blame_unfinished(subject));
-    if (made == HEARTH_OK)
-      play(subject, *table, "nomad", {.methods = find_methods(subject, *table)});
-  }
-  CaseOutcome outcome = outcome_of(subject);
-  if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
-  return outcome;
+  return try_each_class(
+      run, {.migrates = true}, [](CheckSubject& subject, const hearth_class& table) {
+        const hearth_status made =
+            play(subject, table, "nomad", {.methods = {}}, blame_unfinished(subject));
+        if (made == HEARTH_OK)
+          play(subject, table, "nomad", {.methods = find_methods(subject, table)});
+        return made;
+      });
 }
 
 CaseOutcome check_creation(CheckRun& run) {
@@ -201,28 +179,23 @@ CaseOutcome check_creation(CheckRun& run) {
 }
 
 CaseOutcome check_sudden_end(CheckRun& run) {
-  CheckSubject subject(run);
-  if (!subject.start()) return not_started();
-  hearth_status made = HEARTH_OK;
-  for (const hearth_class* const table : subject.classes()) {
-    const std::vector<std::string> methods = find_methods(subject, *table);
-    const std::size_t length = life_events(*table, methods).size();
+  return try_each_class(run, {}, [&run](CheckSubject& subject, const hearth_class& table) {
+    const std::vector<std::string> methods = find_methods(subject, table);
+    const std::size_t length = life_events(table, methods).size();
+    hearth_status made = HEARTH_OK;
     // After each event of a life, while all operations and calls are still in progress.
-    for (std::size_t end = 0; end <= length && !run.is_late(); ++end) {
+    for (std::size_t end = 0; end <= length && !run.is_late() && made == HEARTH_OK; ++end) {
       std::size_t played = 0;
       const AfterEach until = [&](CheckInstance&, const CheckEvent&, const Delivered&) {
         return ++played < end;
       };
-      made = play(subject, *table, "sudden", {.methods = methods, .pumps = false}, until);
-      if (made != HEARTH_OK) break;
+      made = play(subject, table, "sudden", {.methods = methods, .pumps = false}, until);
     }
     // An agent that gets no START.
-    CheckInstance unborn(subject, *table, "unborn");
+    CheckInstance unborn(subject, table, "unborn");
     unborn.create();
-  }
-  CaseOutcome outcome = outcome_of(subject);
-  if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
-  return outcome;
+    return made;
+  });
 }
 
 }  // namespace hearth::plugins

@@ -19,22 +19,6 @@ namespace {
 
 constexpr std::array kUnknownKinds = {0U, 1000U, 0x7fff0000U, 0xffffffffU};
 
-// Runs `body` for each class, with an agent that has started. Returns the usual outcome.
-using WithAgent = std::function<void(CheckInstance&)>;
-CaseOutcome with_each_class(CheckSubject& subject, const WithAgent& body) {
-  hearth_status made = HEARTH_OK;
-  for (const hearth_class* const table : subject.classes()) {
-    CheckInstance instance(subject, *table, "events");
-    made = instance.create();
-    if (made != HEARTH_OK) continue;
-    instance.go_through({.kind = HEARTH_EVENT_START, .name = {}, .body = {}});
-    body(instance);
-  }
-  CaseOutcome outcome = outcome_of(subject);
-  if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
-  return outcome;
-}
-
 // The asynchronous events of a life except START, with a connected client.
 std::vector<CheckEvent> later_events(CheckInstance& instance,
                                      const std::vector<std::string>& methods) {
@@ -63,9 +47,7 @@ std::string damage(std::string text, std::mt19937_64& random) {
 }  // namespace
 
 CaseOutcome check_every_kind(CheckRun& run) {
-  CheckSubject subject(run);
-  if (!subject.start()) return not_started();
-  return with_each_class(subject, [&](CheckInstance& instance) {
+  return try_each_agent(run, {}, [&](CheckInstance& instance) {
     instance.agent().add_connection(1).deciding = true;
     for (const CheckEvent& event : life_events(instance.table(), {})) {
       if (event.kind != HEARTH_EVENT_START) instance.go_through(event);
@@ -78,17 +60,15 @@ CaseOutcome check_every_kind(CheckRun& run) {
       const Delivered delivered =
           instance.go_through({.kind = kind, .name = "future", .body = "{}"});
       if (delivered.status == HEARTH_E_UNSUPPORTED) continue;
-      subject.host().blame("it answers an event of " + event_name(kind) + " with " +
-                           extensions::status_name(delivered.status));
+      instance.subject().host().blame("it answers an event of " + event_name(kind) + " with " +
+                                      extensions::status_name(delivered.status));
     }
   });
 }
 
 CaseOutcome check_longer_events(CheckRun& run) {
-  CheckSubject subject(run, {.host = {}, .guarded = true, .migrates = false});
-  if (!subject.start()) return not_started();
   constexpr std::uint32_t kLonger = sizeof(hearth_event) + 64;
-  return with_each_class(subject, [&](CheckInstance& instance) {
+  return try_each_agent(run, {.guarded = true}, [&](CheckInstance& instance) {
     for (CheckEvent event : later_events(instance, {})) {
       event.struct_size = kLonger;
       instance.go_through(event);
@@ -100,26 +80,14 @@ CaseOutcome check_longer_events(CheckRun& run) {
 }
 
 CaseOutcome check_completion(CheckRun& run) {
-  CheckSubject subject(run);
-  if (!subject.start()) return not_started();
-  hearth_status made = HEARTH_OK;
-  for (const hearth_class* const table : subject.classes()) {
-    made = play(subject, *table, "complete", {.methods = {}}, blame_unfinished(subject));
-  }
-  CaseOutcome outcome = outcome_of(subject);
-  if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
-  return outcome;
+  return try_each_class(run, {}, [](CheckSubject& subject, const hearth_class& table) {
+    return play(subject, table, "complete", {.methods = {}}, blame_unfinished(subject));
+  });
 }
 
 CaseOutcome check_deadlines(CheckRun& run) {
-  CheckSubject subject(run);
-  if (!subject.start()) return not_started();
-  std::vector<std::string> methods;
-  for (const hearth_class* const table : subject.classes()) {
-    const auto found = find_methods(subject, *table);
-    methods.insert(methods.end(), found.begin(), found.end());
-  }
-  return with_each_class(subject, [&](CheckInstance& instance) {
+  return try_each_agent(run, {}, [&](CheckInstance& instance) {
+    const auto methods = find_methods(instance.subject(), instance.table());
     for (CheckEvent event : later_events(instance, methods)) {
       event.deadline_ms = 1;
       const Delivered delivered = instance.deliver(event);
@@ -131,15 +99,9 @@ CaseOutcome check_deadlines(CheckRun& run) {
 }
 
 CaseOutcome check_cancelling(CheckRun& run) {
-  CheckSubject subject(run);
-  if (!subject.start()) return not_started();
-  std::vector<std::string> methods;
-  for (const hearth_class* const table : subject.classes()) {
-    const auto found = find_methods(subject, *table);
-    methods.insert(methods.end(), found.begin(), found.end());
-  }
   constexpr int kSteps = 4;
-  return with_each_class(subject, [&](CheckInstance& instance) {
+  return try_each_agent(run, {}, [&](CheckInstance& instance) {
+    const auto methods = find_methods(instance.subject(), instance.table());
     for (const std::uint64_t unknown : {0ULL, 4711ULL, 0xffffffffffffffffULL})
       instance.cancel(unknown);
     for (int steps = 0; steps < kSteps && !run.is_late(); ++steps) {
@@ -157,15 +119,9 @@ CaseOutcome check_cancelling(CheckRun& run) {
 }
 
 CaseOutcome check_results(CheckRun& run) {
-  CheckSubject subject(run, {.host = {}, .guarded = true, .migrates = false});
-  if (!subject.start()) return not_started();
-  std::vector<std::string> methods;
-  for (const hearth_class* const table : subject.classes()) {
-    const auto found = find_methods(subject, *table);
-    methods.insert(methods.end(), found.begin(), found.end());
-  }
   const std::string large(std::size_t{16} << 20, 'r');
-  return with_each_class(subject, [&](CheckInstance& instance) {
+  return try_each_agent(run, {.guarded = true}, [&](CheckInstance& instance) {
+    const auto methods = find_methods(instance.subject(), instance.table());
     for (const std::uint64_t token : {0ULL, 1ULL, 4711ULL, 0xffffffffffffffffULL}) {
       for (const std::uint32_t operation : {0U, 1U, 2U, 4711U})
         instance.give_result(token, operation, HEARTH_OK, {});
@@ -193,8 +149,6 @@ CaseOutcome check_results(CheckRun& run) {
 }
 
 CaseOutcome check_methods(CheckRun& run) {
-  CheckSubject subject(run, {.host = {}, .guarded = true, .migrates = false});
-  if (!subject.start()) return not_started();
   const std::vector<std::string> arguments = {
       "",
       "[",
@@ -215,8 +169,8 @@ CaseOutcome check_methods(CheckRun& run) {
       "[{\"a\":{\"b\":[1,2,3]}}]",
       "[\"\\u0000\\ud83d\\ude00\"]"};
   bool any = false;
-  CaseOutcome outcome = with_each_class(subject, [&](CheckInstance& instance) {
-    const auto methods = find_methods(subject, instance.table());
+  CaseOutcome outcome = try_each_agent(run, {.guarded = true}, [&](CheckInstance& instance) {
+    const auto methods = find_methods(instance.subject(), instance.table());
     any = any || !methods.empty();
     for (const std::string& method : methods) {
       for (const std::string& each : arguments) {
@@ -234,11 +188,9 @@ CaseOutcome check_methods(CheckRun& run) {
 }
 
 CaseOutcome check_malformed_bodies(CheckRun& run) {
-  CheckSubject subject(run, {.host = {}, .guarded = true, .migrates = false});
-  if (!subject.start()) return not_started();
   constexpr int kRounds = 200;
-  return with_each_class(subject, [&](CheckInstance& instance) {
-    const auto methods = find_methods(subject, instance.table());
+  return try_each_agent(run, {.guarded = true}, [&](CheckInstance& instance) {
+    const auto methods = find_methods(instance.subject(), instance.table());
     std::vector<CheckEvent> events = later_events(instance, methods);
     // Only the bodies that clients write: the host makes the others, which are well-formed.
     std::erase_if(events, [](const CheckEvent& event) {
@@ -276,21 +228,17 @@ CaseOutcome check_call_times(CheckRun& run) {
       return CaseOutcome::warned("it took " + std::to_string(best.took.count()) + " ms " +
                                  best.what);
   }
-  CaseOutcome outcome = outcome_of(subject);
-  if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
-  return outcome;
+  return outcome_of(subject, made);
 }
 
 CaseOutcome check_jobs(CheckRun& run) {
-  CheckSubject subject(run);
-  if (!subject.start()) return not_started();
   std::size_t jobs = 0;
-  CaseOutcome outcome = with_each_class(subject, [&](CheckInstance& instance) {
-    const auto methods = find_methods(subject, instance.table());
+  CaseOutcome outcome = try_each_agent(run, {}, [&](CheckInstance& instance) {
+    const auto methods = find_methods(instance.subject(), instance.table());
     // Its jobs wait until the agent is destroyed. Then they are cancelled.
-    CheckInstance leaving(subject, instance.table(), "leaving");
+    CheckInstance leaving(instance.subject(), instance.table(), "leaving");
     if (leaving.create() != HEARTH_OK) return;
-    leaving.go_through({.kind = HEARTH_EVENT_START, .name = {}, .body = {}});
+    leaving.go_through({.kind = HEARTH_EVENT_START});
     for (const CheckEvent& event : later_events(instance, methods)) {
       if (run.is_late()) return;
       instance.deliver(event);

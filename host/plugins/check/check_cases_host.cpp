@@ -64,9 +64,9 @@ CaseOutcome check_faults(CheckRun& run, bool submit_only) {
     }
     subject.host().inject({});
   }
-  if (made != HEARTH_OK) return not_created(made);
-  if (!any && submit_only) return CaseOutcome::skipped("it submits nothing in what is tried");
-  return outcome_of(subject);
+  if (made == HEARTH_OK && !any && submit_only)
+    return CaseOutcome::skipped("it submits nothing in what is tried");
+  return outcome_of(subject, made);
 }
 
 }  // namespace
@@ -80,25 +80,19 @@ CaseOutcome check_failing_host(CheckRun& run) {
 }
 
 CaseOutcome check_lent_memory(CheckRun& run) {
-  CheckSubject subject(run, {.host = {}, .guarded = true, .migrates = false});
-  if (!subject.start()) return not_started();
-  hearth_status made = HEARTH_OK;
-  for (const hearth_class* const table : subject.classes()) {
-    const Script script{.methods = find_methods(subject, *table)};
-    made = play(subject, *table, "lent", script);
+  const SubjectOptions options{.guarded = true};
+  return try_each_class(run, options, [](CheckSubject& subject, const hearth_class& table) {
+    const Script script{.methods = find_methods(subject, table)};
+    const hearth_status made = play(subject, table, "lent", script);
+    if (made != HEARTH_OK) return made;
     // Once more with all of it in progress at the same time.
-    if (made == HEARTH_OK) {
-      const AfterEach let_end = [&](CheckInstance& instance, const CheckEvent& event,
-                                    const Delivered&) {
-        if (event.kind == HEARTH_EVENT_EVICT) instance.pump();
-        return true;
-      };
-      play(subject, *table, "lent", {.methods = script.methods, .pumps = false}, let_end);
-    }
-  }
-  CaseOutcome outcome = outcome_of(subject);
-  if (outcome.kind == CaseOutcome::Kind::kPassed && made != HEARTH_OK) return not_created(made);
-  return outcome;
+    const AfterEach let_end = [&](CheckInstance& instance, const CheckEvent& event,
+                                  const Delivered&) {
+      if (event.kind == HEARTH_EVENT_EVICT) instance.pump();
+      return true;
+    };
+    return play(subject, table, "lent", {.methods = script.methods, .pumps = false}, let_end);
+  });
 }
 
 }  // namespace hearth::plugins

@@ -53,8 +53,7 @@ std::size_t unfinished(CheckInstance& instance) {
 bool misbehaves_alone(CheckRun& run) {
   CheckSubject subject(run);
   if (!subject.start()) return false;
-  for (const hearth_class* const table : subject.classes())
-    play(subject, *table, "alone", {.methods = {}});
+  play_all(subject, "alone");
   subject.deinit();
   return !subject.host().blamed().empty();
 }
@@ -62,7 +61,7 @@ bool misbehaves_alone(CheckRun& run) {
 // init() with another host. What is wrong, or empty. The library may refuse the host, but must not
 // crash.
 CaseOutcome try_host(CheckRun& run, HostVariant variant) {
-  CheckSubject subject(run, {.host = std::move(variant), .guarded = false, .migrates = false});
+  CheckSubject subject(run, {.host = std::move(variant)});
   if (!subject.load()) return not_started();
   const bool works = subject.init() == HEARTH_OK;
   if (works) subject.deinit();
@@ -123,11 +122,10 @@ CaseOutcome check_missing_extensions(CheckRun& run) {
     if (outcome.kind != CaseOutcome::Kind::kPassed) break;
     HostVariant variant;
     variant.hidden.emplace(hidden.id);
-    CheckSubject subject(run, {.host = std::move(variant), .guarded = false, .migrates = false});
+    CheckSubject subject(run, {.host = std::move(variant)});
     // Also a life: agents must work too if init() has succeeded.
     if (subject.start()) {
-      for (const hearth_class* const table : subject.classes())
-        play(subject, *table, "without", {.methods = {}});
+      play_all(subject, "without");
       subject.deinit();
     }
     outcome = outcome_of(subject);
@@ -141,8 +139,7 @@ CaseOutcome check_traces_of_a_life(CheckRun& run) {
   CheckSubject subject(run);
   const ProcessState before = ProcessState::take();
   if (!subject.start()) return not_started();
-  for (const hearth_class* const table : subject.classes())
-    play(subject, *table, "traces", {.methods = {}});
+  play_all(subject, "traces");
   if (subject.deinit() != HEARTH_OK)
     return CaseOutcome::warned("its deinit() says that it is busy");
   const ProcessState after = ProcessState::take(before.threads);
@@ -152,8 +149,7 @@ CaseOutcome check_traces_of_a_life(CheckRun& run) {
 CaseOutcome check_unmapping(CheckRun& run) {
   CheckSubject subject(run);
   if (!subject.start()) return not_started();
-  for (const hearth_class* const table : subject.classes())
-    play(subject, *table, "unmap", {.methods = {}});
+  play_all(subject, "unmap");
   if (subject.deinit() != HEARTH_OK) return busy();
   if (subject.unload()) return CaseOutcome::passed();
   return CaseOutcome::failed(

@@ -95,8 +95,7 @@ Migrated migrate(CheckSubject& subject, const hearth_class& table, std::uint32_t
     return migrated;
   }
   const auto run = [&instance](std::uint32_t kind, std::string body) {
-    const Delivered delivered =
-        instance.go_through({.kind = kind, .name = {}, .body = std::move(body)});
+    const Delivered delivered = instance.go_through({.kind = kind, .body = std::move(body)});
     return std::pair(delivered.status,
                      how_it_failed(instance.agent().open_calls()[delivered.call], delivered.status,
                                    instance.is_pending(delivered.call)));
@@ -173,17 +172,14 @@ Answers live(CheckSubject& subject, const hearth_class& table,
   const StoredAgents stored(subject.run());
   stored.remove_all();
   Answers answers;
-  const CheckEvent start{.kind = HEARTH_EVENT_START, .name = {}, .body = {}};
+  const CheckEvent start{.kind = HEARTH_EVENT_START};
   auto instance = std::make_unique<CheckInstance>(subject, table, "kept");
   if (instance->create() != HEARTH_OK) return answers;
   instance->go_through(start);
   call_all(*instance, methods, answers);
   if (is_evicted) {
-    instance->go_through({.kind = HEARTH_EVENT_EVICT,
-                          .name = {},
-                          .body = {},
-                          .flags = HEARTH_EVICT_IDLE,
-                          .deadline_ms = 1000});
+    instance->go_through(
+        {.kind = HEARTH_EVENT_EVICT, .flags = HEARTH_EVICT_IDLE, .deadline_ms = 1000});
     instance.reset();
     instance = std::make_unique<CheckInstance>(subject, table, "kept");
     if (instance->create() != HEARTH_OK) return answers;
@@ -220,7 +216,7 @@ CaseOutcome check_schema_migration(CheckRun& run) {
   CheckSubject subject(run);
   if (!subject.start()) return not_started();
   const bool is_real = !run.setting.older.empty();
-  CheckSubject older(run, {.host = {}, .library = run.setting.older});
+  CheckSubject older(run, {.library = run.setting.older});
   if (is_real && !older.start()) return CaseOutcome::error("the version before cannot be loaded");
   CheckSubject& writer = is_real ? older : subject;
   std::size_t judged = 0;

@@ -1,29 +1,16 @@
 #include "plugins/check/check_child.hpp"
 
-#include "base/file_descriptor.hpp"
 #include "json/json.hpp"
+#include "plugins/admission/trial_process.hpp"
 #include "plugins/check/check_cases.hpp"
 #include "plugins/check/check_voice.hpp"
 
-#include <sys/prctl.h>
-#include <sys/resource.h>
-
-#include <csignal>
-#include <cstdio>
 #include <exception>
 
 namespace hearth::plugins {
 namespace {
 
 constexpr int kBadUsage = 64;
-
-// Crashes are expected here: they leave no core file. The child ends if the parent ends.
-void be_a_trial() {
-  keep_from_children();
-  const rlimit no_core{.rlim_cur = 0, .rlim_max = 0};
-  ::setrlimit(RLIMIT_CORE, &no_core);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-}
 
 CaseOutcome run_case(const CheckCase& one, CheckSetting setting, CheckVoice& voice,
                      GuardedMemory& memory) {

@@ -64,26 +64,18 @@ bool is_foreign_name(std::string_view name) {
 std::vector<CheckEvent> life_events(const hearth_class& table,
                                     std::span<const std::string> methods) {
   std::vector<CheckEvent> events = {
-      {.kind = HEARTH_EVENT_START, .name = {}, .body = {}},
-      {.kind = HEARTH_EVENT_CONNECTING,
-       .name = "/agents/check/it?x=1",
-       .body = {},
-       .connection = kClient},
-      {.kind = HEARTH_EVENT_CONNECT,
-       .name = "/agents/check/it?x=1",
-       .body = {},
-       .connection = kClient},
-      {.kind = HEARTH_EVENT_MESSAGE, .name = {}, .body = "hello", .connection = kClient},
+      {.kind = HEARTH_EVENT_START},
+      {.kind = HEARTH_EVENT_CONNECTING, .name = "/agents/check/it?x=1", .connection = kClient},
+      {.kind = HEARTH_EVENT_CONNECT, .name = "/agents/check/it?x=1", .connection = kClient},
+      {.kind = HEARTH_EVENT_MESSAGE, .body = "hello", .connection = kClient},
       {.kind = HEARTH_EVENT_MESSAGE,
-       .name = {},
        .body = R"({"type":"check","n":1,"list":[1,2,3]})",
        .connection = kClient},
       {.kind = HEARTH_EVENT_MESSAGE,
-       .name = {},
        .body = std::string("\x00\xff\xfe\x80", 4),
        .flags = HEARTH_MESSAGE_BINARY,
        .connection = kClient},
-      {.kind = HEARTH_EVENT_MESSAGE, .name = {}, .body = {}, .connection = kClient},
+      {.kind = HEARTH_EVENT_MESSAGE, .connection = kClient},
       {.kind = HEARTH_EVENT_CALL,
        .name = std::string(kNoSuchMethod),
        .body = "[]",
@@ -93,7 +85,7 @@ std::vector<CheckEvent> life_events(const hearth_class& table,
       events.push_back(
           {.kind = HEARTH_EVENT_CALL, .name = method, .body = arguments, .connection = kClient});
   }
-  events.push_back({.kind = HEARTH_EVENT_REQUEST, .name = "GET", .body = {}});
+  events.push_back({.kind = HEARTH_EVENT_REQUEST, .name = "GET"});
   events.push_back({.kind = HEARTH_EVENT_REQUEST, .name = "POST", .body = R"({"a":1})"});
   if ((table.flags & HEARTH_CLASS_READS_BODIES) != 0) {
     for (const char* const body : {R"({"a":1})", R"({"cut off)"}) {
@@ -105,34 +97,25 @@ std::vector<CheckEvent> life_events(const hearth_class& table,
   }
   events.push_back({.kind = HEARTH_EVENT_SUB_AGENT, .name = "Check", .body = "a/sub-agent"});
   if ((table.flags & HEARTH_CLASS_CHECKS_STATE) != 0) {
-    events.push_back({.kind = HEARTH_EVENT_STATE_CHECK,
-                      .name = {},
-                      .body = R"({"a":1})",
-                      .connection = kClient});
+    events.push_back(
+        {.kind = HEARTH_EVENT_STATE_CHECK, .body = R"({"a":1})", .connection = kClient});
   }
   if ((table.flags & HEARTH_CLASS_WATCHES_STATE) != 0) {
-    events.push_back({.kind = HEARTH_EVENT_STATE_CHANGED,
-                      .name = {},
-                      .body = R"({"a":1})",
-                      .connection = kClient});
+    events.push_back(
+        {.kind = HEARTH_EVENT_STATE_CHANGED, .body = R"({"a":1})", .connection = kClient});
   }
   const std::vector<CheckEvent> rest = {
       {.kind = HEARTH_EVENT_SCHEDULE, .name = "hearth-check", .body = kScheduleRun},
       {.kind = HEARTH_EVENT_QUEUE_ITEM, .name = "hearth-check", .body = kQueueRun},
-      {.kind = HEARTH_EVENT_FIBERS_RECOVERED, .name = {}, .body = kInterrupted},
+      {.kind = HEARTH_EVENT_FIBERS_RECOVERED, .body = kInterrupted},
       {.kind = HEARTH_EVENT_FIBER_RECOVERED, .name = "hearth-check", .body = kRecovered},
       {.kind = HEARTH_EVENT_FIBER_SETTLED, .name = "hearth-check", .body = kSettledRecord},
       {.kind = HEARTH_EVENT_OPERATION_UNKNOWN, .name = "hearth-check", .body = kUnknownOperation},
       {.kind = HEARTH_EVENT_CLOSE,
        .name = "it left",
-       .body = {},
        .flags = 1000U | HEARTH_CLOSE_WAS_CLEAN,
        .connection = kClient},
-      {.kind = HEARTH_EVENT_EVICT,
-       .name = {},
-       .body = {},
-       .flags = HEARTH_EVICT_CODE_UPDATE,
-       .deadline_ms = 1000}};
+      {.kind = HEARTH_EVENT_EVICT, .flags = HEARTH_EVICT_CODE_UPDATE, .deadline_ms = 1000}};
   events.insert(events.end(), rest.begin(), rest.end());
   return events;
 }
@@ -190,7 +173,7 @@ std::vector<std::string> find_methods(CheckSubject& subject, const hearth_class&
     if (!instance) {
       instance.emplace(subject, table, "methods");
       if (instance->create() != HEARTH_OK) break;
-      instance->go_through({.kind = HEARTH_EVENT_START, .name = {}, .body = {}});
+      instance->go_through({.kind = HEARTH_EVENT_START});
     }
     const Delivered called =
         instance->go_through({.kind = HEARTH_EVENT_CALL, .name = name, .body = "[]"});

@@ -113,15 +113,20 @@ bool CheckSubject::start() {
   if (!load()) return false;
   if (init() != HEARTH_OK) return false;
   for (std::uint32_t index = 0; index < plugin().class_count; ++index) {
-    const hearth_class* table = nullptr;
-    enter("in get_class()", nullptr, [&] {
-      table = plugin().get_class(index);
-      return hearth_status{HEARTH_OK};
-    });
+    const hearth_class* const table = class_at(index);
     if (table == nullptr) return false;
     classes_.push_back(table);
   }
   return true;
+}
+
+const hearth_class* CheckSubject::class_at(std::uint32_t index) {
+  const hearth_class* table = nullptr;
+  enter("in get_class()", nullptr, [&] {
+    table = plugin().get_class(index);
+    return hearth_status{HEARTH_OK};
+  });
+  return table;
 }
 
 hearth_status CheckSubject::deinit() {
@@ -319,7 +324,6 @@ bool CheckInstance::pump_one() {
   }
   if (!agent_->changed_states().empty()) {
     CheckEvent changed{.kind = HEARTH_EVENT_STATE_CHANGED,
-                       .name = {},
                        .body = agent_->changed_states().front().json};
     agent_->changed_states().pop_front();
     if ((table_.flags & HEARTH_CLASS_WATCHES_STATE) != 0) deliver(changed);

@@ -77,7 +77,7 @@ class CheckRun {
 };
 
 struct SubjectOptions {
-  HostVariant host;
+  HostVariant host = {};
   bool guarded = false;                // lent memory is taken back after each call
   bool migrates = false;               // each call comes from another thread
   std::filesystem::path library = {};  // empty: the library of the setting
@@ -103,6 +103,8 @@ class CheckSubject {
   hearth_status init();
   // load(), init() and the classes; false if one of these fails.
   bool start();
+  // get_class(); null: it gives none.
+  const hearth_class* class_at(std::uint32_t index);
   hearth_status deinit();
   // True: the library is not mapped any more.
   bool unload();
@@ -146,8 +148,8 @@ class CheckSubject {
 // One event as a client or the host would cause it.
 struct CheckEvent {
   std::uint32_t kind = 0;
-  std::string name;
-  std::string body;  // also if it has not arrived yet (HEARTH_REQUEST_UNREAD_BODY)
+  std::string name = {};
+  std::string body = {};  // also if it has not arrived yet (HEARTH_REQUEST_UNREAD_BODY)
   std::uint32_t flags = 0;
   std::uint64_t connection = 0;
   std::uint32_t struct_size = sizeof(hearth_event);
@@ -187,6 +189,7 @@ class CheckInstance {
                    std::string_view body, std::uint32_t flags = HEARTH_RESULT_FINAL);
   void destroy();
 
+  [[nodiscard]] CheckSubject& subject() { return subject_; }
   [[nodiscard]] CheckAgent& agent() { return *agent_; }
   [[nodiscard]] const hearth_class& table() const { return table_; }
   [[nodiscard]] bool is_pending(extensions::CallId call);

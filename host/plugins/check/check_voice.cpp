@@ -3,7 +3,6 @@
 #include "json/json.hpp"
 #include "plugins/admission/trial_process.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
@@ -51,32 +50,17 @@ extern "C" void on_crash(int signal, siginfo_t* info, void* /*context*/) {
 
 }  // namespace
 
-CheckVoice::CheckVoice()
-    : descriptor_(::fcntl(kVerdictDescriptor, F_GETFD) >= 0 ? kVerdictDescriptor : STDOUT_FILENO) {}
-
 void CheckVoice::doing(std::string_view what) {
   if (what == last_) return;
   last_ = what;
-  write_line(dump_json(Json{{"doing", last_}}));
+  write_verdict(Json{{"doing", last_}});
 }
 
 void CheckVoice::verdict(const CaseOutcome& outcome) {
   constexpr std::array<std::string_view, 5> kWords = {"passed", "warned", "failed", "skipped",
                                                       "error"};
-  write_line(dump_json(Json{{"verdict", kWords[static_cast<std::size_t>(outcome.kind)]},
-                            {"reason", outcome.reason}}));
-}
-
-void CheckVoice::write_line(std::string_view line) const {
-  std::string text(line);
-  text += '\n';
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const ssize_t n = ::write(descriptor_, rest.data(), rest.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // the parent is gone
-    rest.remove_prefix(static_cast<std::size_t>(n));
-  }
+  write_verdict(Json{{"verdict", kWords[static_cast<std::size_t>(outcome.kind)]},
+                     {"reason", outcome.reason}});
 }
 
 void report_crashes(const GuardedMemory& memory) {

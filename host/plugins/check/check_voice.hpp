@@ -32,7 +32,7 @@ struct CaseOutcome {
 // Threads   The child's first.
 class CheckVoice {
  public:
-  CheckVoice();
+  CheckVoice() = default;
   CheckVoice(const CheckVoice&) = delete;
   CheckVoice& operator=(const CheckVoice&) = delete;
 
@@ -44,9 +44,6 @@ class CheckVoice {
   void verdict(const CaseOutcome& outcome);
 
  private:
-  void write_line(std::string_view line) const;
-
-  int descriptor_;
   std::string last_;
 };
 
