@@ -278,7 +278,6 @@ Result<void> Server::Parts::load_plugins() {
     options.checked_directory = data->path() / plugins::kCheckedDirectory;
   options.max_pinned = config.server.reload.max_pinned;
   options.news = runtime->classes().news();
-  options.class_segment = [](std::string_view name) { return protocol::kebab_case(name); };
   options.names = [this](std::string_view library_class) {
     return configuration->classes_of(library_class);
   };

@@ -81,7 +81,6 @@ TESTED_ELSEWHERE = {
     "server/agent_visits": "tests/fault/operations_kill_test.cpp",
     "server/operation_pages": "tests/server/admin_desk_test.cpp",
     "server/data_loss": "tests/process/data_directory_test.cpp",
-    "plugins/admission/known_extensions": "tests/plugins/admission/file_rules_test.cpp",
     "plugins/admission/required_check": "tests/plugins/check/check_record_test.cpp",
     "plugins/check/check_agent": "tests/plugins/check/check_host_test.cpp",
     "plugins/admission/plugin_library": "tests/plugins/generation/plugin_generation_test.cpp",

@@ -2,12 +2,16 @@
 
 #include "base/assert.hpp"
 #include "base/escape.hpp"
+#include "extensions/registry.hpp"
 #include "plugins/admission/elf_image.hpp"
 #include "plugins/admission/elf_surroundings.hpp"
-#include "plugins/admission/known_extensions.hpp"
 #include "plugins/admission/plugin_note.hpp"
 
 #include <hearth/abi.h>
+#include <hearth/ext/methods.h>
+#include <hearth/ext/offload.h>
+#include <hearth/ext/operations.h>
+#include <hearth/ext/schema.h>
 
 #include <algorithm>
 #include <array>
@@ -153,6 +157,12 @@ std::optional<Finding> check_note_header(const NoteHeader& header) {
                              " of the ABI, and this one has " + host + ": update the server");
   }
   return std::nullopt;
+}
+
+// An extension that the host provides, or one that only plugins provide.
+bool knows_extension(std::string_view id) {
+  return extensions::find_extension(id) != nullptr || id == HEARTH_EXT_METHODS ||
+         id == HEARTH_EXT_OFFLOAD || id == HEARTH_EXT_OPERATION_KINDS || id == HEARTH_EXT_SCHEMA;
 }
 
 std::optional<Finding> check_manifest(const PluginManifest& manifest) {

@@ -186,6 +186,7 @@ std::vector<Change> process_changes(const ProcessSettings& before, const Process
   return found;
 }
 
+// Loading a library that was linked with -ffast-math changes them.
 std::vector<Change> thread_changes(const ProcessSettings& before, const ProcessSettings& after) {
   std::vector<Change> found;
   if (!is_same(before.blocked, after.blocked))
@@ -249,11 +250,6 @@ ProcessSettings ProcessSettings::take() {
 
 std::vector<std::string> differences(const ProcessSettings& before, const ProcessSettings& after) {
   return texts_of(process_changes(before, after));
-}
-
-std::vector<std::string> thread_differences(const ProcessSettings& before,
-                                            const ProcessSettings& after) {
-  return texts_of(thread_changes(before, after));
 }
 
 ProcessGuard::ProcessGuard()

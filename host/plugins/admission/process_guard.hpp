@@ -60,11 +60,6 @@ struct ProcessSettings {
 [[nodiscard]] std::vector<std::string> differences(const ProcessSettings& before,
                                                    const ProcessSettings& after);
 
-// The same for settings of a thread. Loading a library that was linked with -ffast-math changes
-// them.
-[[nodiscard]] std::vector<std::string> thread_differences(const ProcessSettings& before,
-                                                          const ProcessSettings& after);
-
 // Keeps the settings from when it was made.
 //
 // Not seen   Threads and descriptors, which change all the time in a server. (process_state.hpp

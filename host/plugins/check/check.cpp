@@ -43,6 +43,18 @@ bool is_probe_rule(std::string_view id) {
   return std::ranges::find(kOfTheProbe, id) != kOfTheProbe.end();
 }
 
+struct VerdictWord {
+  CheckVerdict verdict;
+  std::string_view word;
+};
+constexpr std::array kVerdicts = {VerdictWord{CheckVerdict::kPassed, "passed"},
+                                  VerdictWord{CheckVerdict::kSkipped, "skipped"},
+                                  VerdictWord{CheckVerdict::kWarning, "warning"},
+                                  VerdictWord{CheckVerdict::kError, "error"},
+                                  VerdictWord{CheckVerdict::kFailed, "failed"},
+                                  VerdictWord{CheckVerdict::kCrashed, "crashed"},
+                                  VerdictWord{CheckVerdict::kTimedOut, "timed_out"}};
+
 constexpr const char* kOlderLibrary = "older.so";
 
 // A private directory. It is removed when the check ends, with all that its children have left.
@@ -279,25 +291,14 @@ void Checker::judge(const TrialOutcome& trial, CheckResult& result) {
     result.reason = trial.how_it_ended(where);
     return;
   }
-  if (verdict == "failed") result.verdict = CheckVerdict::kFailed;
-  if (verdict == "warned") result.verdict = CheckVerdict::kWarning;
-  if (verdict == "skipped") result.verdict = CheckVerdict::kSkipped;
-  if (verdict == "error") result.verdict = CheckVerdict::kError;
+  const auto known = std::ranges::find(kVerdicts, verdict, &VerdictWord::word);
+  result.verdict = known == kVerdicts.end() ? CheckVerdict::kError : known->verdict;
 }
 
 }  // namespace
 
 std::string_view to_string(CheckVerdict verdict) noexcept {
-  switch (verdict) {
-    case CheckVerdict::kPassed: return "passed";
-    case CheckVerdict::kSkipped: return "skipped";
-    case CheckVerdict::kWarning: return "warning";
-    case CheckVerdict::kError: return "error";
-    case CheckVerdict::kFailed: return "failed";
-    case CheckVerdict::kCrashed: return "crashed";
-    case CheckVerdict::kTimedOut: return "timed_out";
-  }
-  return "";
+  return std::ranges::find(kVerdicts, verdict, &VerdictWord::verdict)->word;
 }
 
 bool CheckReport::passed() const {

@@ -182,7 +182,7 @@ CaseOutcome check_methods(CheckRun& run) {
                                     std::string("\xff\xfe"), std::string("a\0b", 3)})
       instance.go_through({.kind = HEARTH_EVENT_CALL, .name = name, .body = "[]"});
   });
-  if (outcome.kind == CaseOutcome::Kind::kPassed && !any)
+  if (outcome.verdict == CheckVerdict::kPassed && !any)
     return CaseOutcome::skipped("no method was found: name them with --call");
   return outcome;
 }
@@ -248,7 +248,7 @@ CaseOutcome check_jobs(CheckRun& run) {
       leaving.deliver(event);
     }
   });
-  if (outcome.kind == CaseOutcome::Kind::kPassed && jobs == 0)
+  if (outcome.verdict == CheckVerdict::kPassed && jobs == 0)
     return CaseOutcome::skipped("it submits no job in what is tried");
   return outcome;
 }

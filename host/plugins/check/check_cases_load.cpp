@@ -106,7 +106,7 @@ CaseOutcome check_other_hosts(CheckRun& run) {
     variant.struct_size = size;
     variant.abi_minor = minor;
     CaseOutcome outcome = try_host(run, std::move(variant));
-    if (outcome.kind == CaseOutcome::Kind::kPassed) continue;
+    if (outcome.verdict == CheckVerdict::kPassed) continue;
     outcome.reason += "; the host's table had " + std::to_string(size) + " bytes";
     return outcome;
   }
@@ -119,7 +119,7 @@ CaseOutcome check_missing_extensions(CheckRun& run) {
   bare.has_extensions = false;
   CaseOutcome outcome = try_host(run, std::move(bare));
   for (const extensions::Registered& hidden : extensions::registered_extensions()) {
-    if (outcome.kind != CaseOutcome::Kind::kPassed) break;
+    if (outcome.verdict != CheckVerdict::kPassed) break;
     HostVariant variant;
     variant.hidden.emplace(hidden.id);
     CheckSubject subject(run, {.host = std::move(variant)});
@@ -129,7 +129,7 @@ CaseOutcome check_missing_extensions(CheckRun& run) {
       subject.deinit();
     }
     outcome = outcome_of(subject);
-    if (outcome.kind != CaseOutcome::Kind::kPassed)
+    if (outcome.verdict != CheckVerdict::kPassed)
       outcome.reason += "; the host had no " + std::string(hidden.id);
   }
   return outcome;
@@ -185,7 +185,7 @@ CaseOutcome check_two_copies(CheckRun& run) {
     }
   }
   CaseOutcome outcome = outcome_of(first);
-  if (outcome.kind == CaseOutcome::Kind::kPassed) outcome = outcome_of(second);
+  if (outcome.verdict == CheckVerdict::kPassed) outcome = outcome_of(second);
   return outcome;
 }
 

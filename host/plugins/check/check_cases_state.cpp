@@ -232,8 +232,8 @@ CaseOutcome check_schema_migration(CheckRun& run) {
     stored.remove_all();
     play(writer, *before, "grown", {.methods = find_methods(writer, *before)});
     CaseOutcome of_class = judge_migration(run, subject, *table, from, to);
-    if (of_class.kind == CaseOutcome::Kind::kFailed) return of_class;
-    if (of_class.kind != CaseOutcome::Kind::kPassed) outcome = std::move(of_class);
+    if (of_class.verdict == CheckVerdict::kFailed) return of_class;
+    if (of_class.verdict != CheckVerdict::kPassed) outcome = std::move(of_class);
   }
   if (judged == 0) {
     return CaseOutcome::skipped(is_real ? "no class has a higher schema version than before"

@@ -57,10 +57,7 @@ void CheckVoice::doing(std::string_view what) {
 }
 
 void CheckVoice::verdict(const CaseOutcome& outcome) {
-  constexpr std::array<std::string_view, 5> kWords = {"passed", "warned", "failed", "skipped",
-                                                      "error"};
-  write_verdict(Json{{"verdict", kWords[static_cast<std::size_t>(outcome.kind)]},
-                     {"reason", outcome.reason}});
+  write_verdict(Json{{"verdict", to_string(outcome.verdict)}, {"reason", outcome.reason}});
 }
 
 void report_crashes(const GuardedMemory& memory) {

@@ -2,20 +2,17 @@
 
 #include "base/assert.hpp"
 #include "base/escape.hpp"
+#include "protocol/class_segment.hpp"
 
 #include <utility>
 
 namespace hearth::plugins {
 
-std::string ClassClaims::segment_of(std::string_view class_name) const {
-  return segment_ ? segment_(class_name) : std::string(class_name);
-}
-
 std::optional<Finding> ClassClaims::conflict(const std::vector<std::string>& classes,
                                              const std::filesystem::path& file) const {
   std::map<std::string, std::string_view> of_this_library;
   for (const std::string& name : classes) {
-    const std::string segment = segment_of(name);
+    const std::string segment = protocol::kebab_case(name);
     const auto address = [&segment] { return " are both reached at /agents/" + segment + "/"; };
     if (const auto [other, is_new] = of_this_library.emplace(segment, name); !is_new) {
       return finding("C1", "its classes " + show_name(name) + " and " + show_name(other->second) +
@@ -44,7 +41,7 @@ void ClassClaims::claim(const std::vector<std::string>& classes,
                         const std::filesystem::path& file) {
   release(file);
   for (const std::string& name : classes) {
-    const bool is_new = owners_.emplace(segment_of(name), Owner{name, file}).second;
+    const bool is_new = owners_.emplace(protocol::kebab_case(name), Owner{name, file}).second;
     HEARTH_ASSERT(is_new, "a class is claimed once");
   }
 }
@@ -52,7 +49,8 @@ void ClassClaims::claim(const std::vector<std::string>& classes,
 void ClassClaims::claim_what_is_free(const std::vector<std::string>& classes,
                                      const std::filesystem::path& file) {
   release(file);
-  for (const std::string& name : classes) owners_.emplace(segment_of(name), Owner{name, file});
+  for (const std::string& name : classes)
+    owners_.emplace(protocol::kebab_case(name), Owner{name, file});
 }
 
 void ClassClaims::release(const std::filesystem::path& file) {

@@ -13,19 +13,15 @@
 
 namespace hearth::plugins {
 
-// How a URL spells a class name: "ChatRoom" -> "chat-room". If two classes had one segment, clients
-// could reach only one of them.
-using ClassSegment = std::function<std::string(std::string_view)>;
-
 // The segment of the class that has this alias; empty: no class has it.
 using AliasedSegment = std::function<std::string(std::string_view)>;
 
-// A value: the claims of the libraries that are being served.
+// A value: the claims of the libraries that are being served. If two classes had one segment of URLs
+// ("ChatRoom" and "chat-room"), clients could reach only one of them.
 class ClassClaims {
  public:
-  // `segment` empty: names are compared as they are. `aliased` empty: there are no aliases.
-  explicit ClassClaims(ClassSegment segment, AliasedSegment aliased = {})
-      : segment_(std::move(segment)), aliased_(std::move(aliased)) {}
+  // `aliased` empty: there are no aliases.
+  explicit ClassClaims(AliasedSegment aliased) : aliased_(std::move(aliased)) {}
 
   // C1, naming both files, if the segment of one of `classes` is taken: by a claim of another file,
   // by another class in the list, or by an alias. Claims nothing.
@@ -48,9 +44,6 @@ class ClassClaims {
     std::filesystem::path file;
   };
 
-  [[nodiscard]] std::string segment_of(std::string_view class_name) const;
-
-  ClassSegment segment_;
   AliasedSegment aliased_;
   std::map<std::string, Owner, std::less<>> owners_;  // by segment
 };

@@ -39,7 +39,7 @@ void CodeRollouts::adopt(const LoadReport& report) {
     }
     adopt_trial(plugin, report.refusals);
   }
-  for (const Refusal& refusal : report.refusals) parts_.board.refuse(refusal);
+  for (const Refusal& refusal : report.refusals) refuse(refusal);
 }
 
 bool CodeRollouts::busy() const {
@@ -78,9 +78,9 @@ ReloadOutcome CodeRollouts::changed(const std::filesystem::path& file) {
   if (parts_.libraries.by_file().contains(file)) refuse_what_may_not_run(report);
   if (report.refusal) {
     refusals_.add();
-    parts_.board.refuse(*report.refusal);
+    refuse(*report.refusal);
   } else {
-    parts_.board.clear(file);
+    parts_.refused.libraries.erase(file);
   }
   if (!report.refusal && !report.plugin) return unchanged(file);
   ReloadOutcome outcome;
@@ -215,7 +215,7 @@ std::string CodeRollouts::begin(const std::filesystem::path& file, ServedLibrary
 // ---- a file is gone -----------------------------------------------------------------------------
 
 void CodeRollouts::gone(const std::filesystem::path& file) {
-  parts_.board.clear(file);
+  parts_.refused.libraries.erase(file);
   const auto found = parts_.libraries.by_file().find(file);
   if (found == parts_.libraries.by_file().end()) return;
   loader_.forget_file(file);
@@ -410,10 +410,15 @@ void CodeRollouts::count_taken_back(ServedLibrary& library) {
   for (const auto& [segment, version] : library.classes) library.failed_classes.insert(segment);
 }
 
+void CodeRollouts::refuse(Refusal refusal) {
+  const std::filesystem::path file = refusal.file;
+  parts_.refused.libraries[file] = std::move(refusal);
+}
+
 void CodeRollouts::refuse_taken_back(const std::filesystem::path& file, const std::string& hash) {
   const auto why = loader_.refusal(file, hash);
   if (!why) return;
-  parts_.board.refuse({.file = file, .rule = why->rule, .reason = why->reason, .sha256 = hash});
+  refuse({.file = file, .rule = why->rule, .reason = why->reason, .sha256 = hash});
 }
 
 }  // namespace hearth::plugins

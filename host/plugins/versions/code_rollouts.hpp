@@ -25,10 +25,10 @@ namespace hearth::plugins {
 //
 // Promises
 //  P1 Told       Each step is logged (reload.begun, reload.done, reload.taken_back, reload.removed,
-//                what the loader logs), and refused files are on the board.
+//                what the loader logs), and refused files are in RefusedFiles.
 //  P2 Way back   The ledger counts a version as proven after its probation, or once it is judged
 //                if it has a newer schema.
-//  P3 Reason     The board has the reason for which a version was taken back, as long as the file
+//  P3 Reason     RefusedFiles has the reason for which a version was taken back, as long as the file
 //                holds that version.
 //
 // Threads    One.
@@ -115,7 +115,7 @@ class CodeRollouts {
   void tell_taken_back(const std::filesystem::path& file, ServedLibrary& library,
                        const std::string& hash, const std::string& reason);
   void count_taken_back(ServedLibrary& library);
-  // Puts it on the board.
+  void refuse(Refusal refusal);
   void refuse_taken_back(const std::filesystem::path& file, const std::string& hash);
 
   const RolloutParts parts_;

@@ -59,7 +59,7 @@ PluginLoader::PluginLoader(const extensions::AbiServices& services, VersionLedge
     : services_(services),
       ledger_(ledger),
       options_(std::move(options)),
-      claims_(options_.class_segment, options_.aliased) {
+      claims_(options_.aliased) {
   if (!options_.pause) {
     options_.pause = [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); };
   }
@@ -237,11 +237,7 @@ VersionReport PluginLoader::load_version(const std::filesystem::path& file) {
       keep(*served, candidate.error().reason);
       return give_up(candidate.error());
     }
-    if (served->sha256 == candidate->sha256) {
-      report.unchanged = true;
-      noted(ledger_.settle(file));
-      return;
-    }
+    if (served->sha256 == candidate->sha256) return noted(ledger_.settle(file));
     auto loaded = try_content(*candidate, served);
     if (!loaded) return give_up(loaded.error(), candidate->sha256);
     tell(*loaded);
@@ -297,16 +293,16 @@ void PluginLoader::forget_file(const std::filesystem::path& file) {
   });
 }
 
-UnloadReport PluginLoader::retire_unused() {
-  UnloadReport report;
+std::size_t PluginLoader::retire_unused() {
+  std::size_t unloaded = 0;
   thread_.run([&] {
-    std::erase_if(loaded_, [&](Loaded& each) {
+    unloaded = std::erase_if(loaded_, [&](Loaded& each) {
       const bool may_go =
           !each.current && each.pinned_because.empty() && !each.generation->in_use();
-      return may_go && retire(each, report);
+      return may_go && retire(each);
     });
   });
-  return report;
+  return unloaded;
 }
 
 std::vector<GenerationInfo> PluginLoader::generations() {
@@ -380,21 +376,21 @@ void PluginLoader::tell_restored(const std::vector<std::string>& changed,
        {"advice", "the library changed what belongs to the whole process; it was put back"}});
 }
 
-UnloadReport PluginLoader::unload_all() {
-  UnloadReport report;
+std::size_t PluginLoader::unload_all() {
+  std::size_t unloaded = 0;
   thread_.run([&] {
     // In reverse order of loading.
     for (auto loaded = loaded_.rbegin(); loaded != loaded_.rend(); ++loaded)
-      retire(*loaded, report);
+      unloaded += retire(*loaded) ? 1 : 0;
     loaded_.clear();
     pinned_ = 0;
-    claims_ = ClassClaims(options_.class_segment, options_.aliased);
+    claims_ = ClassClaims(options_.aliased);
     visited_.clear();
   });
-  return report;
+  return unloaded;
 }
 
-bool PluginLoader::retire(Loaded& loaded, UnloadReport& report) {
+bool PluginLoader::retire(Loaded& loaded) {
   HEARTH_ASSERT(first_.has_value(), "it was taken before any library was loaded");
   std::optional<ProcessGuard> guard(std::in_place);
   const Retirement outcome =
@@ -403,16 +399,12 @@ bool PluginLoader::retire(Loaded& loaded, UnloadReport& report) {
         guard.emplace();  // for changes by the library's destructors; holds nothing of the library
       });
   tell_restored(guard->restore(), loaded.file);
-  if (outcome == Retirement::kUnloaded) {
-    ++report.unloaded;
-    return true;
-  }
+  if (outcome == Retirement::kUnloaded) return true;
   const std::string_view reason = reason_of(outcome);
   loaded.pinned_because = reason;
   ++pinned_;
   services_.logger.write(LogLevel::kWarn, "plugin.pinned",
                          {{"file", loaded.file.native()}, {"reason", reason}});
-  report.pinned.push_back({.file = loaded.file, .reason = std::string(reason)});
   return false;
 }
 

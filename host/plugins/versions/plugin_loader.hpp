@@ -43,8 +43,7 @@ struct LoaderOptions {
   std::size_t max_pinned = 8;
   // Rings when a version has no agent any more: call retire_unused() then. May be null.
   std::shared_ptr<runtime::VersionNews> news;
-  ClassSegment class_segment;  // how a class is spelled in a URL; empty: as its name
-  AliasedSegment aliased;      // called on the loader's thread; empty: there are no aliases
+  AliasedSegment aliased;  // called on the loader's thread; empty: there are no aliases
   // The classes that run the code of a library's class, as class files say now. Called on the
   // loader's thread, while the caller of the loader waits; empty: each library's own classes.
   PluginGeneration::NamesFor names;
@@ -90,11 +89,10 @@ struct LoadReport {
   std::vector<DirectoryFault> faults;
 };
 
-// The result of a file's change.
+// The result of a file's change. Both are absent if the file holds the served version.
 struct VersionReport {
   std::optional<LoadedPlugin> plugin;  // the version to serve from now on
   std::optional<Refusal> refusal;      // why what the file holds is not served
-  bool unchanged = false;              // the file holds the served version: nothing was done
 };
 
 // One loaded version of a library.
@@ -116,16 +114,6 @@ struct GenerationInfo {
 };
 // "current", "draining", ...
 std::string_view to_string(GenerationInfo::State state) noexcept;
-
-// How many generations were unloaded, and which stayed, with the reason.
-struct UnloadReport {
-  struct Pinned {
-    std::filesystem::path file;
-    std::string reason;
-  };
-  std::size_t unloaded = 0;
-  std::vector<Pinned> pinned;
-};
 
 // The steps for a library: read once, rules, hash, private copy, trial in a child, load, init.
 //
@@ -201,8 +189,8 @@ class PluginLoader {
   void forget_file(const std::filesystem::path& file);
 
   // Ends the generations that are not current and have no AgentClass left. Others stay for a later
-  // call.
-  UnloadReport retire_unused();
+  // call. Returns how many were unloaded.
+  std::size_t retire_unused();
 
   // Oldest first.
   [[nodiscard]] std::vector<GenerationInfo> generations();
@@ -212,8 +200,9 @@ class PluginLoader {
   [[nodiscard]] std::size_t pinned() const noexcept { return pinned_.load(); }
 
   // Ends every library that has no AgentClass left: deinit(), then dlclose. Others stay mapped
-  // until the process ends. Destroy the report's classes and the runtime first.
-  UnloadReport unload_all();
+  // until the process ends. Destroy the report's classes and the runtime first. Returns how many were
+  // unloaded.
+  std::size_t unload_all();
 
  private:
   // One library in service. A later version of it is another generation beside this one.
@@ -253,7 +242,7 @@ class PluginLoader {
   // Logs what was put back.
   void tell_restored(const std::vector<std::string>& changed, const std::filesystem::path& file);
   // True if it was unloaded.
-  bool retire(Loaded& loaded, UnloadReport& report);
+  bool retire(Loaded& loaded);
 
   extensions::AbiServices services_;
   VersionLedger& ledger_;

@@ -43,7 +43,7 @@ PluginReloader::PluginReloader(const LoadReport& report, PluginLoader& loader,
       parts_{.libraries = libraries_,
              .configuration = *settings_.configuration,
              .patience = patience_,
-             .board = board_,
+             .refused = refused_,
              .errands = errands_,
              .runtime = runtime,
              .clock = clock,
@@ -53,6 +53,7 @@ PluginReloader::PluginReloader(const LoadReport& report, PluginLoader& loader,
       of_code_(parts_, loader, of_settings_, settings_.removal_grace, metrics) {
   of_code_.adopt(report);
   of_settings_.adopt();
+  publish();
   runtime_.classes().news()->listen([this] { errands_.stir(); });
   thread_ = std::thread([this] { serve(); });
   if (!settings_.watch) return;
@@ -111,15 +112,30 @@ void PluginReloader::drive() {
   of_code_.unload_unused();
 }
 
+std::vector<Refusal> PluginReloader::refusals() const {
+  const MutexLock lock(mutex_);
+  return refusals_;
+}
+
+std::vector<std::string> PluginReloader::moving() const {
+  const MutexLock lock(mutex_);
+  return moving_;
+}
+
 void PluginReloader::publish() {
-  board_.set_moving(libraries_.moving());
-  of_settings_.publish();
+  std::vector<Refusal> refusals;
+  for (const auto& [file, refusal] : refused_.libraries) refusals.push_back(refusal);
+  for (const auto& more : {refused_.class_files, of_settings_.taken_back()})
+    refusals.insert(refusals.end(), more.begin(), more.end());
+  const MutexLock lock(mutex_);
+  refusals_ = std::move(refusals);
+  moving_ = libraries_.moving();
 }
 
 void PluginReloader::run(const Errand& errand) {
   Result<Outcomes> outcomes = look(errand);
   if (!errand.answer) return;
-  publish();  // first: the client that gets the answer may ask for the board at once
+  publish();  // first: the client that gets the answer may ask for refusals() at once
   errand.answer(std::move(outcomes));
 }
 
@@ -154,9 +170,9 @@ Result<PluginReloader::Outcomes> PluginReloader::look(const Errand& errand) {
 
 void PluginReloader::forgive(const Errand& errand, const std::set<std::string>& segments,
                              FileChanges& changes) {
-  for (const Refusal& refusal : refusals()) {
+  for (const auto& [file, refusal] : refused_.libraries) {
     if (refusal.sha256.empty()) continue;
-    const auto library = libraries_.by_file().find(refusal.file);
+    const auto library = libraries_.by_file().find(file);
     const auto is_of_class = [&](const std::string& segment) {
       return library != libraries_.by_file().end() &&
              (library->second.classes.contains(segment) ||
@@ -167,8 +183,8 @@ void PluginReloader::forgive(const Errand& errand, const std::set<std::string>& 
                               : refusal.rule == "R1" && std::ranges::any_of(segments, is_of_class);
     if (!is_meant) continue;
     loader_.forgive(refusal.sha256);
-    if (std::ranges::find(changes.changed, refusal.file) == changes.changed.end())
-      changes.changed.push_back(refusal.file);
+    if (std::ranges::find(changes.changed, file) == changes.changed.end())
+      changes.changed.push_back(file);
   }
 }
 
@@ -178,11 +194,10 @@ Result<FileChanges> PluginReloader::changes_of(const Errand& errand) {
   DirectoryImage seen;
   for (const auto& [file, library] : libraries_.by_file()) seen.emplace(file, FileStamp{});
   std::set<std::filesystem::path> held_back;  // refused files with content that was released
-  for (const Refusal& refusal : board_.library_refusals()) {
+  for (const auto& [file, refusal] : refused_.libraries) {
     if (std::ranges::find(errand.released, refusal.sha256) != errand.released.end())
-      held_back.insert(refusal.file);
-    if (errand.segment.empty() || held_back.contains(refusal.file))
-      seen.emplace(refusal.file, FileStamp{});
+      held_back.insert(file);
+    if (errand.segment.empty() || held_back.contains(file)) seen.emplace(file, FileStamp{});
   }
   const DirectoryImage image = look_at(settings_.directories, seen);
   const auto is_meant = [&](const std::filesystem::path& file) {

@@ -3,12 +3,12 @@
 
 #include "base/clock.hpp"
 #include "base/logger.hpp"
+#include "base/mutex.hpp"
 #include "plugins/versions/class_configuration.hpp"
 #include "plugins/versions/code_rollouts.hpp"
 #include "plugins/versions/directory_watcher.hpp"
 #include "plugins/versions/errands.hpp"
 #include "plugins/versions/plugin_loader.hpp"
-#include "plugins/versions/reload_board.hpp"
 #include "plugins/versions/served_libraries.hpp"
 #include "plugins/versions/settings_rollouts.hpp"
 #include "plugins/versions/shard_patience.hpp"
@@ -134,10 +134,10 @@ class PluginReloader {
 
   // The files that are there and not served as they are, with the reason. A class file has one
   // entry for each mistake in it.
-  [[nodiscard]] std::vector<Refusal> refusals() const { return board_.refusals(); }
+  [[nodiscard]] std::vector<Refusal> refusals() const;
 
   // The names of classes whose agents are moving to another version or to other settings.
-  [[nodiscard]] std::vector<std::string> moving() const { return board_.moving(); }
+  [[nodiscard]] std::vector<std::string> moving() const;
 
  private:
   void serve();
@@ -149,17 +149,22 @@ class PluginReloader {
   void forgive(const Errand& errand, const std::set<std::string>& segments, FileChanges& changes);
   void take(const FileChanges& changes, Outcomes& outcomes);
   void drive();  // what is in progress
+  // For refusals() and moving().
   void publish();
 
   PluginLoader& loader_;
   runtime::Runtime& runtime_;
   const ReloadSettings settings_;
 
-  ReloadBoard board_;
   Errands errands_;
+
+  mutable Mutex mutex_;
+  std::vector<Refusal> refusals_ GUARDED_BY(mutex_);
+  std::vector<std::string> moving_ GUARDED_BY(mutex_);
 
   // Only the reloader's thread uses these.
   ServedLibraries libraries_;
+  RefusedFiles refused_;
   ShardPatience patience_;
   const RolloutParts parts_;
   SettingsRollouts of_settings_;

@@ -80,7 +80,7 @@ std::set<std::string> SettingsRollouts::read(const Errand& errand, ReloadOutcome
   if (reading.other_codes) {
     for (auto& [file, library] : parts_.libraries.by_file()) library.has_its_classes = false;
   }
-  parts_.board.set_mistakes({});
+  parts_.refused.class_files.clear();
   return std::move(reading.segments);
 }
 
@@ -109,7 +109,7 @@ void SettingsRollouts::ask_clients_anew(const runtime::ClassRegistry::EntryTable
 
 void SettingsRollouts::refuse(const config::Diagnostics& mistakes, ReloadOutcomes& outcomes) {
   refusals_.add();
-  std::vector<Refusal> refusals;
+  parts_.refused.class_files.clear();
   for (const config::Diagnostic& mistake : mistakes) {
     const std::string text = to_string(mistake);
     parts_.logger.write(LogLevel::kError, "config.refused",
@@ -118,10 +118,9 @@ void SettingsRollouts::refuse(const config::Diagnostics& mistakes, ReloadOutcome
                          {"column", mistake.at.column},
                          {"mistake", text},
                          {"advice", "all classes go on with the settings that they have"}});
-    refusals.push_back({.file = mistake.file, .rule = "config", .reason = text});
+    parts_.refused.class_files.push_back({.file = mistake.file, .rule = "config", .reason = text});
     outcomes.push_back({.file = mistake.file, .what = What::kRefused, .reason = text});
   }
-  parts_.board.set_mistakes(std::move(refusals));
 }
 
 // ---- from settings to settings ------------------------------------------------------------------
@@ -245,7 +244,7 @@ void SettingsRollouts::drive(const std::filesystem::path& file, ServedLibrary& l
   begin_probation(library, version);
 }
 
-void SettingsRollouts::publish() {
+std::vector<Refusal> SettingsRollouts::taken_back() const {
   std::vector<Refusal> taken_back;
   for (const auto& each : parts_.configuration.taken_back()) {
     taken_back.push_back({.file = each.file,
@@ -253,7 +252,7 @@ void SettingsRollouts::publish() {
                           .reason = "class " + each.agent_class +
                                     " goes on with the settings before: " + each.reason});
   }
-  parts_.board.set_taken_back(std::move(taken_back));
+  return taken_back;
 }
 
 void SettingsRollouts::take_back(const std::filesystem::path& file, ServedLibrary& library,

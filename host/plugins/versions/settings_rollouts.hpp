@@ -26,7 +26,7 @@ namespace hearth::plugins {
 //
 // Promises
 //  P1 Told       Each step is logged (config.refused, config.changed, config.done, config.put_off,
-//                config.taken_back); settings taken back are on the board until they hold again.
+//                config.taken_back); taken_back() has what was, until it holds again.
 //  P2 Way back   Settings that replace others are on trial in the ledger before any agent has them,
 //                and are proven after their probation.
 //
@@ -50,8 +50,8 @@ class SettingsRollouts {
   // Moves on what is in progress.
   void drive();
 
-  // Puts the settings that were taken back on the board.
-  void publish();
+  // The class files whose settings were taken back.
+  [[nodiscard]] std::vector<Refusal> taken_back() const;
 
   // ---- for a version of the code ----
   // A version of the library comes in. Settings that agents still try are rolled back, and are

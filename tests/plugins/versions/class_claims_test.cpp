@@ -5,13 +5,8 @@
 namespace hearth::plugins {
 namespace {
 
-// All names share one address.
-std::string same(std::string_view) {
-  return "x";
-}
-
 TEST(ClassClaimsTest, AClassIsServedByOneLibrary) {
-  ClassClaims claims{ClassSegment()};
+  ClassClaims claims{{}};
   EXPECT_FALSE(claims.conflict({"A", "B"}, "/plugins/two.so"));
   claims.claim({"A", "B"}, "/plugins/one.so");
   EXPECT_FALSE(claims.conflict({"C"}, "/plugins/two.so"));
@@ -22,26 +17,20 @@ TEST(ClassClaimsTest, AClassIsServedByOneLibrary) {
   EXPECT_NE(taken->reason.find("/plugins/one.so"), std::string::npos);
 }
 
-TEST(ClassClaimsTest, WithoutASegmentNamesAreComparedAsTheyAre) {
-  ClassClaims claims{ClassSegment()};
-  claims.claim({"MyAgent"}, "/plugins/one.so");
-  EXPECT_FALSE(claims.conflict({"myAgent"}, "/plugins/two.so"));
-}
-
 TEST(ClassClaimsTest, ClassesWithOneAddressConflictAcrossLibrariesAndWithinOne) {
-  ClassClaims claims(same);
-  const auto within = claims.conflict({"MyAgent", "myAgent"}, "/plugins/two.so");
+  ClassClaims claims{{}};
+  const auto within = claims.conflict({"MyAgent", "my-agent"}, "/plugins/two.so");
   ASSERT_TRUE(within);
-  EXPECT_NE(within->reason.find("/agents/x/"), std::string::npos) << within->reason;
+  EXPECT_NE(within->reason.find("/agents/my-agent/"), std::string::npos) << within->reason;
   claims.claim({"MyAgent"}, "/plugins/one.so");
-  const auto across = claims.conflict({"myAgent"}, "/plugins/two.so");
+  const auto across = claims.conflict({"my-agent"}, "/plugins/two.so");
   ASSERT_TRUE(across);
   EXPECT_NE(across->reason.find("MyAgent"), std::string::npos) << across->reason;
   EXPECT_NE(across->reason.find("/plugins/one.so"), std::string::npos) << across->reason;
 }
 
 TEST(ClassClaimsTest, ANewVersionOfALibraryTakesThePlaceOfItsOldClaims) {
-  ClassClaims claims{ClassSegment()};
+  ClassClaims claims{{}};
   claims.claim({"A", "B"}, "/plugins/one.so");
   EXPECT_FALSE(claims.conflict({"B", "C"}, "/plugins/one.so"));
   claims.claim({"B", "C"}, "/plugins/one.so");
@@ -50,7 +39,7 @@ TEST(ClassClaimsTest, ANewVersionOfALibraryTakesThePlaceOfItsOldClaims) {
 }
 
 TEST(ClassClaimsTest, WhatIsClaimedAgainIsOnlyWhatNobodyElseHasByThen) {
-  ClassClaims claims{ClassSegment()};
+  ClassClaims claims{{}};
   claims.claim({"A"}, "/plugins/one.so");
   claims.claim({"B"}, "/plugins/two.so");
   claims.claim_what_is_free({"A", "B"}, "/plugins/one.so");
@@ -60,7 +49,7 @@ TEST(ClassClaimsTest, WhatIsClaimedAgainIsOnlyWhatNobodyElseHasByThen) {
 }
 
 TEST(ClassClaimsTest, WhatARemovedFileHadIsFree) {
-  ClassClaims claims{ClassSegment()};
+  ClassClaims claims{{}};
   claims.claim({"A"}, "/plugins/one.so");
   claims.release("/plugins/one.so");
   EXPECT_FALSE(claims.conflict({"A"}, "/plugins/two.so"));
@@ -68,9 +57,6 @@ TEST(ClassClaimsTest, WhatARemovedFileHadIsFree) {
 
 TEST(ClassClaimsTest, ASegmentThatIsAnAliasIsTaken) {
   const ClassClaims claims(
-      [](std::string_view name) {
-        return name == "Chat" ? std::string("chat") : std::string(name);
-      },
       [](std::string_view segment) { return std::string(segment == "chat" ? "counter" : ""); });
   EXPECT_FALSE(claims.conflict({"Room"}, "/plugins/one.so"));
   const auto taken = claims.conflict({"Room", "Chat"}, "/plugins/one.so");

@@ -30,13 +30,6 @@ class PluginLoaderTest : public ::testing::Test {
     options_.settle_time = std::chrono::milliseconds(0);
     options_.probe = {.program = hearth::testing::built::probe(),
                       .time_limit = std::chrono::seconds(30)};
-    // The server passes the rule of the npm clients, which gives this for these names.
-    options_.class_segment = [](std::string_view name) {
-      std::string segment(name);
-      std::ranges::transform(segment, segment.begin(),
-                             [](unsigned char c) { return std::tolower(c); });
-      return segment;
-    };
     std::filesystem::create_directory(plugins());
   }
 

@@ -142,7 +142,7 @@ class PluginLoaderHandlersTest : public PluginLoaderTest {
       EXPECT_TRUE(report.plugins[0].classes.at(0)->create(agent, "a", "{}"));
       meanwhile_ = differences(before, ProcessSettings::take());
     }
-    EXPECT_EQ(loader().unload_all().unloaded, 1U);
+    EXPECT_EQ(loader().unload_all(), 1U);
     return differences(before, ProcessSettings::take());
   }
 
@@ -278,11 +278,9 @@ TEST_F(PluginLoaderTest, UnloadsEverythingThatNobodyUses) {
   LoadReport report = load();
   ASSERT_EQ(report.plugins.size(), 2U);
   report.plugins.clear();
-  const UnloadReport unloaded = loader().unload_all();
-  EXPECT_EQ(unloaded.unloaded, 1U);
-  ASSERT_EQ(unloaded.pinned.size(), 1U);
-  EXPECT_EQ(unloaded.pinned[0].file.filename(), "zbusy.so");
+  EXPECT_EQ(loader().unload_all(), 1U);
   EXPECT_TRUE(logger_.contains("warn plugin.pinned"));
+  EXPECT_TRUE(logger_.contains("zbusy.so"));
   EXPECT_EQ(staged_files(), 0U);
 }
 
@@ -292,9 +290,8 @@ TEST_F(PluginLoaderTest, ALibraryInUseStaysMappedEvenAfterTheLoader) {
   ASSERT_EQ(report.plugins.size(), 1U);
   const auto kept = report.plugins[0].classes[0];
   report.plugins.clear();
-  const UnloadReport unloaded = loader().unload_all();
-  ASSERT_EQ(unloaded.pinned.size(), 1U);
-  EXPECT_NE(unloaded.pinned[0].reason.find("agent"), std::string::npos);
+  EXPECT_EQ(loader().unload_all(), 0U);
+  EXPECT_TRUE(logger_.contains("an agent of it still lives"));
   loader_.reset();
   EXPECT_EQ(kept->name(), "Plain");
   hearth::testing::TestAgent agent(1);
@@ -374,7 +371,7 @@ TEST_F(PluginLoaderTest, CanLoadAgainAfterUnloading) {
     ASSERT_EQ(report.plugins.size(), 1U) << round;
     EXPECT_EQ(report.plugins[0].generation, round);
     report.plugins.clear();
-    EXPECT_EQ(loader().unload_all().unloaded, 1U);
+    EXPECT_EQ(loader().unload_all(), 1U);
   }
 }
 
