@@ -71,8 +71,8 @@ CaseOutcome check_lent_memory(CheckRun& run);
 // The usual outcome of a case: failed with the first blame of the library, or passed. `made`: the
 // status of create(); after an error it is no verdict (T210 reports that).
 [[nodiscard]] CaseOutcome outcome_of(const CheckSubject& subject, hearth_status made = HEARTH_OK);
-// Starts the library and runs `body` for each class, which returns the status of create(). The usual
-// outcome.
+// Starts the library and runs `body` for each class, which returns the status of create(). The
+// usual outcome.
 using ForClass = std::function<hearth_status(CheckSubject&, const hearth_class&)>;
 CaseOutcome try_each_class(CheckRun& run, SubjectOptions options, const ForClass& body);
 // The same with an agent that has started.

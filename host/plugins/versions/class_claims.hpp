@@ -16,8 +16,8 @@ namespace hearth::plugins {
 // The segment of the class that has this alias; empty: no class has it.
 using AliasedSegment = std::function<std::string(std::string_view)>;
 
-// A value: the claims of the libraries that are being served. If two classes had one segment of URLs
-// ("ChatRoom" and "chat-room"), clients could reach only one of them.
+// A value: the claims of the libraries that are being served. If two classes had one segment of
+// URLs ("ChatRoom" and "chat-room"), clients could reach only one of them.
 class ClassClaims {
  public:
   // `aliased` empty: there are no aliases.

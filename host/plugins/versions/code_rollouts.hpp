@@ -28,8 +28,8 @@ namespace hearth::plugins {
 //                what the loader logs), and refused files are in RefusedFiles.
 //  P2 Way back   The ledger counts a version as proven after its probation, or once it is judged
 //                if it has a newer schema.
-//  P3 Reason     RefusedFiles has the reason for which a version was taken back, as long as the file
-//                holds that version.
+//  P3 Reason     RefusedFiles has the reason for which a version was taken back, as long as the
+//                file holds that version.
 //
 // Threads    One.
 // Lifetime   Everything it is given outlives it.

@@ -200,8 +200,8 @@ class PluginLoader {
   [[nodiscard]] std::size_t pinned() const noexcept { return pinned_.load(); }
 
   // Ends every library that has no AgentClass left: deinit(), then dlclose. Others stay mapped
-  // until the process ends. Destroy the report's classes and the runtime first. Returns how many were
-  // unloaded.
+  // until the process ends. Destroy the report's classes and the runtime first. Returns how many
+  // were unloaded.
   std::size_t unload_all();
 
  private:

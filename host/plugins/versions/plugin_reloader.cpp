@@ -124,6 +124,7 @@ std::vector<std::string> PluginReloader::moving() const {
 
 void PluginReloader::publish() {
   std::vector<Refusal> refusals;
+  refusals.reserve(refused_.libraries.size());
   for (const auto& [file, refusal] : refused_.libraries) refusals.push_back(refusal);
   for (const auto& more : {refused_.class_files, of_settings_.taken_back()})
     refusals.insert(refusals.end(), more.begin(), more.end());

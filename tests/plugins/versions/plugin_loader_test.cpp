@@ -19,7 +19,6 @@ namespace {
 
 using namespace testing;
 using namespace std::chrono_literals;
-using hearth::testing::TempDirectory;
 
 TEST_F(PluginLoaderTest, K1_AServerThatAsksForACheckLoadsOnlyWhatHasPassed) {
   options_.checked_directory = directory_.path() / "data" / kCheckedDirectory;
