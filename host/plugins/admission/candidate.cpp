@@ -39,19 +39,11 @@ milliseconds age(const struct stat& status, WallTime now) {
   return std::chrono::duration_cast<milliseconds>(now - changed);
 }
 
-// One look at the file: its bytes, a broken rule, or how long to wait before the next look.
+// One look at the file: its bytes, or how long to wait before the next look.
 struct Look {
-  std::optional<Finding> broken;
-  std::optional<milliseconds> wait;
-  std::vector<std::byte> bytes;
+  std::optional<milliseconds> wait = {};
+  std::vector<std::byte> bytes = {};
 };
-
-Look broken(Finding what) {
-  return Look{.broken = std::move(what), .wait = {}, .bytes = {}};
-}
-Look again(milliseconds later) {
-  return Look{.broken = {}, .wait = later, .bytes = {}};
-}
 
 // Reads up to `bytes.size()`; fewer at the end of the file, and -1 with errno set on failure.
 ssize_t read_fully(int descriptor, std::span<std::byte> bytes) {
@@ -66,40 +58,40 @@ ssize_t read_fully(int descriptor, std::span<std::byte> bytes) {
   return static_cast<ssize_t>(got);
 }
 
-Look look_at_file(const std::filesystem::path& file, const Clock& clock,
-                  const ReadingPolicy& policy) {
+Checked<Look> look_at_file(const std::filesystem::path& file, const Clock& clock,
+                           const ReadingPolicy& policy) {
   // O_NONBLOCK: opening a pipe without a writer would block. It has no effect on regular files.
   const FileDescriptor fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (!fd.is_open()) {
     if (errno == ELOOP) {
-      return broken(finding("F1", "it is a symbolic link: put the library itself there"));
+      return finding("F1", "it is a symbolic link: put the library itself there");
     }
-    return broken(finding("F7", "it cannot be opened: " + system_text(errno)));
+    return finding("F7", "it cannot be opened: " + system_text(errno));
   }
   struct stat before{};
   if (::fstat(fd.get(), &before) != 0) {
-    return broken(finding("F7", "it cannot be examined: " + system_text(errno)));
+    return finding("F7", "it cannot be examined: " + system_text(errno));
   }
   if (auto found = check_status(before, policy.user)) {
     // Every copy begins as an empty file.
     const milliseconds young = age(before, clock.wall_now());
-    if (found->rule == "F5" && young < policy.settle_time) return again(policy.settle_time);
-    return broken(*std::move(found));
+    if (found->rule == "F5" && young < policy.settle_time) return Look{.wait = policy.settle_time};
+    return *std::move(found);
   }
   const milliseconds quiet = age(before, clock.wall_now());
   // A time in the future is ignored: the comparison after reading must suffice.
   if (quiet >= milliseconds(0) && quiet < policy.settle_time)
-    return again(policy.settle_time - quiet);
+    return Look{.wait = policy.settle_time - quiet};
 
   // One byte more than its size, to notice that it grew.
   std::vector<std::byte> bytes(static_cast<std::size_t>(before.st_size) + 1);
   const ssize_t got = read_fully(fd.get(), bytes);
-  if (got < 0) return broken(finding("F7", "it cannot be read: " + system_text(errno)));
+  if (got < 0) return finding("F7", "it cannot be read: " + system_text(errno));
   struct stat after{};
   const bool stable = ::fstat(fd.get(), &after) == 0 && unchanged(before, after);
-  if (!stable || std::cmp_not_equal(got, before.st_size)) return again(policy.settle_time);
+  if (!stable || std::cmp_not_equal(got, before.st_size)) return Look{.wait = policy.settle_time};
   bytes.resize(static_cast<std::size_t>(got));
-  return Look{.broken = {}, .wait = {}, .bytes = std::move(bytes)};
+  return Look{.bytes = std::move(bytes)};
 }
 
 }  // namespace
@@ -107,16 +99,16 @@ Look look_at_file(const std::filesystem::path& file, const Clock& clock,
 Checked<Candidate> read_candidate(const std::filesystem::path& file, const Clock& clock,
                                   const ReadingPolicy& policy) {
   for (int attempt = 0; attempt < policy.attempts; ++attempt) {
-    Look look = look_at_file(file, clock, policy);
-    if (look.broken) return *std::move(look.broken);
-    if (look.wait) {
-      if (policy.pause) policy.pause(*look.wait);
+    auto look = look_at_file(file, clock, policy);
+    if (!look) return look.error();
+    if (const auto wait = look->wait) {
+      if (policy.pause) policy.pause(*wait);
       continue;
     }
     Sha256 hash;
-    hash.update(look.bytes);
+    hash.update(look->bytes);
     std::string digest = to_hex(hash.finish());
-    return Candidate{.file = file, .bytes = std::move(look.bytes), .sha256 = std::move(digest)};
+    return Candidate{.file = file, .bytes = std::move(look->bytes), .sha256 = std::move(digest)};
   }
   return finding("F6", "it is still being written: copy it under another name and rename it");
 }

@@ -210,32 +210,20 @@ Checked<PluginNote> read_note(const ElfImage& image) {
 }
 
 // Empty if the directory meets the rule. Otherwise the end of a sentence that begins with it.
-std::string fault_of(const struct stat& status, uid_t user) {
+// `is_above`: a user that may write there can replace the checked directory. In a sticky directory
+// only the owner of an entry can.
+std::string fault_of(const struct stat& status, uid_t user, bool is_above) {
+  const std::string what =
+      is_above ? " could replace what lies in it" : " could replace libraries in it";
   if (!is_trusted(status.st_uid, user)) {
-    return "belongs to user " + std::to_string(status.st_uid) +
-           ", and that user could replace libraries in it (F4): chown it to root or to the "
-           "server's user";
+    return "belongs to user " + std::to_string(status.st_uid) + ", and that user" + what +
+           " (F4): chown it to root or to the server's user" +
+           (is_above ? ", or keep libraries elsewhere" : "");
   }
-  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return "can be written by users other than its owner, and they could replace libraries in it "
-           "(F4): chmod go-w it";
-  }
-  return {};
-}
-
-// The same for a directory above it. A user that may write there can replace the checked directory.
-// In a sticky directory only the owner of an entry can.
-std::string fault_of_parent(const struct stat& status, uid_t user) {
-  if (!is_trusted(status.st_uid, user)) {
-    return "belongs to user " + std::to_string(status.st_uid) +
-           ", and that user could replace what lies in it (F4): chown it to root or to the "
-           "server's user, or keep libraries elsewhere";
-  }
-  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (status.st_mode & S_ISVTX) == 0) {
-    return "can be written by users other than its owner, and they could replace what lies in it "
-           "(F4): chmod go-w or +t it";
-  }
-  return {};
+  if (is_above && (status.st_mode & S_ISVTX) != 0) return {};
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
+  return "can be written by users other than its owner, and they" + what + " (F4): chmod go-w" +
+         (is_above ? " or +t it" : " it");
 }
 
 }  // namespace
@@ -272,7 +260,7 @@ Result<void> check_directory(const std::filesystem::path& directory, uid_t user)
     return fail(Errc::kForbidden, directory, "cannot be examined: " + why.message());
   }
   if (!S_ISDIR(status.st_mode)) return fail(Errc::kInvalidArgument, directory, "is no directory");
-  if (std::string fault = fault_of(status, user); !fault.empty()) {
+  if (std::string fault = fault_of(status, user, false); !fault.empty()) {
     return fail(Errc::kForbidden, real, std::move(fault));
   }
   for (std::filesystem::path above = real; above.has_relative_path();) {
@@ -280,7 +268,7 @@ Result<void> check_directory(const std::filesystem::path& directory, uid_t user)
     if (::stat(above.c_str(), &status) != 0) {
       return fail(Errc::kForbidden, above, "cannot be examined");
     }
-    if (std::string fault = fault_of_parent(status, user); !fault.empty()) {
+    if (std::string fault = fault_of(status, user, true); !fault.empty()) {
       return fail(Errc::kForbidden, above, std::move(fault));
     }
   }

@@ -23,11 +23,6 @@ constexpr std::size_t kHashDigitsInName = 16;
 constexpr int kMaxNameCollisions = 1000;
 constexpr int kFirstMemoryDescriptor = 10;
 
-Error staging_refused(const std::filesystem::path& path, std::string_view what, int error) {
-  const std::string why = std::error_code(error, std::generic_category()).message();
-  return Error{Errc::kUnavailable, show_name(path.native()) + " " + std::string(what) + ": " + why};
-}
-
 Error forbidden(const std::filesystem::path& path, std::string_view why) {
   return Error{Errc::kForbidden, show_name(path.native()) + " " + std::string(why)};
 }
@@ -64,11 +59,31 @@ Result<void> remove_leftovers(const std::filesystem::path& directory) {
     std::filesystem::remove(entry->path(), ignored);
     entry.increment(failure);
   }
-  if (failure) return staging_refused(directory, "cannot be listed", failure.value());
+  if (failure) return system_refused(directory, "cannot be listed", failure.value());
   return {};
 }
 
 }  // namespace
+
+Error system_refused(const std::filesystem::path& path, std::string_view what, int error) {
+  return Error{Errc::kUnavailable,
+               show_name(path.native()) + " " + std::string(what) + ": " + system_text(error)};
+}
+
+Result<bool> make_private_directory(const std::filesystem::path& directory) {
+  if (::mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+    if (is_out_of_room(errno)) return false;
+    return system_refused(directory, "cannot be made", errno);
+  }
+  struct stat status{};
+  if (::lstat(directory.c_str(), &status) != 0)
+    return system_refused(directory, "cannot be examined", errno);
+  if (!S_ISDIR(status.st_mode)) return forbidden(directory, "is no directory");
+  if (status.st_uid != ::geteuid()) return forbidden(directory, "belongs to another user");
+  if ((status.st_mode & ALLPERMS) != S_IRWXU && ::chmod(directory.c_str(), S_IRWXU) != 0)
+    return system_refused(directory, "cannot be made private", errno);
+  return true;
+}
 
 StagedFile::StagedFile(std::filesystem::path path, std::uint64_t generation)
     : path_(std::move(path)), generation_(generation) {}
@@ -98,19 +113,10 @@ Result<StagingArea> StagingArea::open(const std::filesystem::path& directory) {
   std::error_code failure;
   const std::filesystem::path path =
       std::filesystem::absolute(directory, failure).lexically_normal();
-  if (failure) return staging_refused(directory, "has no absolute path", failure.value());
-  if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
-    if (is_out_of_room(errno)) return StagingArea(path, false);
-    return staging_refused(path, "cannot be made", errno);
-  }
-  struct stat status{};
-  if (::lstat(path.c_str(), &status) != 0)
-    return staging_refused(path, "cannot be examined", errno);
-  if (!S_ISDIR(status.st_mode)) return forbidden(path, "is no directory");
-  if (status.st_uid != ::geteuid()) return forbidden(path, "belongs to another user");
-  if ((status.st_mode & ALLPERMS) != S_IRWXU && ::chmod(path.c_str(), S_IRWXU) != 0) {
-    return staging_refused(path, "cannot be made private", errno);
-  }
+  if (failure) return system_refused(directory, "has no absolute path", failure.value());
+  const auto made = make_private_directory(path);
+  if (!made) return made.error();
+  if (!*made) return StagingArea(path, false);
   if (auto removed = remove_leftovers(path); !removed) return removed.error();
   return StagingArea(path, true);
 }
@@ -130,15 +136,15 @@ Result<StagedFile> StagingArea::stage(std::string_view plugin, std::string_view 
         path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IXUSR));
     if (!fd.is_open() && errno == EEXIST) continue;
     if (!fd.is_open() && is_out_of_room(errno)) return stage_in_memory(stem, bytes);
-    if (!fd.is_open()) return staging_refused(path, "cannot be made", errno);
+    if (!fd.is_open()) return system_refused(path, "cannot be made", errno);
     StagedFile staged(path, generation);  // removes the file if the rest fails
     if (const int error = write_fully(fd.get(), bytes); error != 0) {
       if (is_out_of_room(error)) return stage_in_memory(stem, bytes);
-      return staging_refused(path, "cannot be written", error);
+      return system_refused(path, "cannot be written", error);
     }
     // Independent of the umask.
     if (::fchmod(fd.get(), S_IRUSR | S_IXUSR) != 0)
-      return staging_refused(path, "cannot be made read-only", errno);
+      return system_refused(path, "cannot be made read-only", errno);
     return staged;
   }
   return forbidden(directory_, "is full of files that this server did not put there");
@@ -148,7 +154,7 @@ Result<StagedFile> StagingArea::stage_in_memory(const std::string& stem,
                                                 std::span<const std::byte> bytes) {
   const std::string name = stem + std::to_string(++last_generation_) + ".so";
   const auto refused = [&name](std::string_view what) {
-    return staging_refused(name, std::string(what) + " in memory, the disk being full", errno);
+    return system_refused(name, std::string(what) + " in memory, the disk being full", errno);
   };
   for (;;) {
     const FileDescriptor made(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));

@@ -22,6 +22,16 @@
 
 namespace hearth::plugins {
 
+// Makes `directory` (its parent must exist) with mode 0700, or makes an existing one private.
+// False: there is no room for it.
+//   Failure  kForbidden: it belongs to another user, is a symbolic link or is no directory.
+//            kUnavailable: the system refused (read-only, permissions). The message names the path.
+[[nodiscard]] Result<bool> make_private_directory(const std::filesystem::path& directory);
+
+// `"/data/staged" cannot be made: No space left on device`, kUnavailable.
+[[nodiscard]] Error system_refused(const std::filesystem::path& path, std::string_view what,
+                                   int error);
+
 // One private copy.
 // Lifetime  The destructor removes the file. A mapped library stays mapped without it, but
 //           debuggers look for it: keep the object as long as the library.
@@ -51,11 +61,8 @@ class StagedFile {
 // Requires  No other server uses it: this process holds the data directory's lock.
 class StagingArea {
  public:
-  // Makes `directory` (its parent must exist) with mode 0700, or uses an existing one of this user
-  // and removes the files of an earlier process. On a full disk stage() tries again.
-  //   Failure  kForbidden: it belongs to another user, is a symbolic link or is no directory.
-  //            kUnavailable: the system refused (read-only, permissions). The message names the
-  //            path.
+  // make_private_directory(), and removes the files of an earlier process. On a full disk stage()
+  // tries again.
   [[nodiscard]] static Result<StagingArea> open(const std::filesystem::path& directory);
 
   // Writes a copy, mode 0500, to the disk; on a full disk to memory. `plugin` is a valid plugin

@@ -194,7 +194,7 @@ std::string CodeRollouts::begin(const std::filesystem::path& file, ServedLibrary
     if (const auto old = before.find(segment); old != before.end())
       settings_.begin_trial(library, next, old->second);
     runtime::RolloutSettings settings = parts_.patience.settings();
-    settings.awaited = library.awaited_of(segment);
+    settings.awaited = library.awaited[segment];
     const runtime::ClassRollout& of_class = library.code.rollout->begin(next, settings);
     const std::string silence = parts_.patience.tell(of_class);
     if (note.empty()) note = silence;

@@ -48,11 +48,6 @@ struct ServedLibrary {
   // By segment: how many agents tried what was put off or taken back a moment ago. They judge what
   // follows.
   std::map<std::string, std::size_t> awaited;
-
-  [[nodiscard]] std::size_t awaited_of(const std::string& segment) const {
-    const auto found = awaited.find(segment);
-    return found == awaited.end() ? 0 : found->second;
-  }
 };
 
 // Threads    One.

@@ -158,7 +158,7 @@ void SettingsRollouts::begin_one(ServedLibrary& library, const std::string& segm
   begin_trial(library, next, version);
   library.code.probation.excuse();
   runtime::RolloutSettings settings = parts_.patience.settings();
-  settings.awaited = library.awaited_of(segment);
+  settings.awaited = library.awaited[segment];
   auto rollout =
       std::make_unique<Rollout>(parts_.runtime, parts_.clock, ClassVersions{{segment, version}});
   version = next;

@@ -4,6 +4,7 @@
 #include "base/file_descriptor.hpp"
 #include "base/files.hpp"
 #include "base/utf8.hpp"
+#include "plugins/admission/staging.hpp"
 #include "plugins/versions/version_files.hpp"
 #include "protocol/class_segment.hpp"
 
@@ -40,11 +41,6 @@ int sync_file(const fs::path& file) {
   return fd.is_open() && ::fsync(fd.get()) == 0 ? 0 : errno;
 }
 
-Error ledger_refused(const fs::path& path, std::string_view what, int error) {
-  return Error{Errc::kUnavailable, show_name(path.native()) + " " + std::string(what) + ": " +
-                                       std::error_code(error, std::generic_category()).message()};
-}
-
 bool is_named(const VersionFacts& facts, std::string_view sha256) {
   return std::ranges::any_of(facts.trials, [sha256](const Trial& each) {
     return each.proven.hash == sha256 || each.superseded.hash == sha256;
@@ -68,30 +64,12 @@ void drop_gone(VersionFacts& facts) {
 
 VersionLedger::VersionLedger(fs::path data, std::string host)
     : data_(std::move(data)), host_(std::move(host)) {
-  open_bytes();
+  // Files in this directory may be loaded later. On a full disk the first trial makes it.
+  if (const auto made = make_private_directory(version_bytes_directory(data_)); !made) {
+    no_bytes_ = made.error();
+    problems_.push_back(made.error());
+  }
   read();
-}
-
-void VersionLedger::open_bytes() {
-  const fs::path directory = version_bytes_directory(data_);
-  const auto fail = [this](Error error) {
-    no_bytes_ = error;
-    problems_.push_back(std::move(error));
-  };
-  if (::mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
-    if (is_out_of_room(errno)) return;  // the first trial makes it
-    return fail(ledger_refused(directory, "cannot be made", errno));
-  }
-  // Files in this directory may be loaded later.
-  struct stat status{};
-  if (::lstat(directory.c_str(), &status) != 0)
-    return fail(ledger_refused(directory, "cannot be examined", errno));
-  if (!S_ISDIR(status.st_mode) || status.st_uid != ::geteuid()) {
-    return fail(
-        Error{Errc::kForbidden, show_name(directory.native()) + " is no directory of this user"});
-  }
-  if ((status.st_mode & ALLPERMS) != S_IRWXU && ::chmod(directory.c_str(), S_IRWXU) != 0)
-    return fail(ledger_refused(directory, "cannot be made private", errno));
 }
 
 void VersionLedger::read() {
@@ -314,7 +292,7 @@ Result<void> VersionLedger::write(const VersionFacts& after, const Version* kept
 Result<void> VersionLedger::keep_bytes(const Version& version) const {
   const fs::path directory = version_bytes_directory(data_);
   if (::mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST)
-    return ledger_refused(directory, "cannot be made", errno);
+    return system_refused(directory, "cannot be made", errno);
   const fs::path bytes = version_bytes(data_, version.sha256);
   std::error_code failure;
   fs::remove(bytes, failure);  // left by a process that ended before it wrote versions.json
@@ -323,9 +301,9 @@ Result<void> VersionLedger::keep_bytes(const Version& version) const {
     failure.clear();
     fs::copy_file(version.copy, bytes, failure);  // a file system without links
   }
-  if (failure) return ledger_refused(bytes, "cannot be made", failure.value());
+  if (failure) return system_refused(bytes, "cannot be made", failure.value());
   if (const int error = sync_file(bytes); error != 0)
-    return ledger_refused(bytes, "cannot be brought to the disk", error);
+    return system_refused(bytes, "cannot be brought to the disk", error);
   return {};
 }
 

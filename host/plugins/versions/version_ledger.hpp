@@ -134,7 +134,6 @@ class VersionLedger {
   [[nodiscard]] Result<void> write(const VersionFacts& after, const Version* kept);
   [[nodiscard]] Result<void> check_file(const std::filesystem::path& file) const;
   [[nodiscard]] Result<void> keep_bytes(const Version& version) const;
-  void open_bytes();
   void read();
   void tidy(const VersionFacts& after) const;
 
