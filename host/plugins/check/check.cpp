@@ -47,13 +47,13 @@ struct VerdictWord {
   CheckVerdict verdict;
   std::string_view word;
 };
-constexpr std::array kVerdicts = {VerdictWord{CheckVerdict::kPassed, "passed"},
-                                  VerdictWord{CheckVerdict::kSkipped, "skipped"},
-                                  VerdictWord{CheckVerdict::kWarning, "warning"},
-                                  VerdictWord{CheckVerdict::kError, "error"},
-                                  VerdictWord{CheckVerdict::kFailed, "failed"},
-                                  VerdictWord{CheckVerdict::kCrashed, "crashed"},
-                                  VerdictWord{CheckVerdict::kTimedOut, "timed_out"}};
+constexpr std::array kVerdictWords = {VerdictWord{CheckVerdict::kPassed, "passed"},
+                                      VerdictWord{CheckVerdict::kSkipped, "skipped"},
+                                      VerdictWord{CheckVerdict::kWarning, "warning"},
+                                      VerdictWord{CheckVerdict::kError, "error"},
+                                      VerdictWord{CheckVerdict::kFailed, "failed"},
+                                      VerdictWord{CheckVerdict::kCrashed, "crashed"},
+                                      VerdictWord{CheckVerdict::kTimedOut, "timed_out"}};
 
 constexpr const char* kOlderLibrary = "older.so";
 
@@ -291,14 +291,14 @@ void Checker::judge(const TrialOutcome& trial, CheckResult& result) {
     result.reason = trial.how_it_ended(where);
     return;
   }
-  const auto known = std::ranges::find(kVerdicts, verdict, &VerdictWord::word);
-  result.verdict = known == kVerdicts.end() ? CheckVerdict::kError : known->verdict;
+  const auto known = std::ranges::find(kVerdictWords, verdict, &VerdictWord::word);
+  result.verdict = known == kVerdictWords.end() ? CheckVerdict::kError : known->verdict;
 }
 
 }  // namespace
 
 std::string_view to_string(CheckVerdict verdict) noexcept {
-  return std::ranges::find(kVerdicts, verdict, &VerdictWord::verdict)->word;
+  return std::ranges::find(kVerdictWords, verdict, &VerdictWord::verdict)->word;
 }
 
 bool CheckReport::passed() const {
