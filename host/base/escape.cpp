@@ -2,6 +2,8 @@
 
 #include "base/utf8.hpp"
 
+#include <algorithm>
+
 namespace hearth {
 namespace {
 
@@ -78,6 +80,23 @@ std::string quote_text(std::string_view text, std::size_t max_bytes) {
   append_escaped(out, shown, EscapeStyle::kHuman);
   out += shown.size() < text.size() ? "...\"" : "\"";
   return out;
+}
+
+std::string shell_word(std::string_view text) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("._/:@%+=,-").find(c) != std::string_view::npos;
+  };
+  if (!text.empty() && std::ranges::all_of(text, is_plain)) return std::string(text);
+  std::string word = "'";
+  for (const char each : text) {
+    if (each == '\'') {
+      word += R"('\'')";
+    } else {
+      word += each;
+    }
+  }
+  return word + "'";
 }
 
 }  // namespace hearth

@@ -33,4 +33,8 @@ inline constexpr std::size_t kMaxShownPath = 4096;
 // "text" in quotes, escaped for people and cut to `max_bytes` with "..." after the cut.
 [[nodiscard]] std::string quote_text(std::string_view text, std::size_t max_bytes = 80);
 
+// A word of a command that a person pastes into a POSIX shell: in '...', unless it is plain. It is
+// not escaped for a terminal.
+[[nodiscard]] std::string shell_word(std::string_view text);
+
 }  // namespace hearth

@@ -21,8 +21,8 @@ using std::chrono::seconds;
 
 constexpr milliseconds kNeverLong{-1};
 
-// {s}: the subject, {d}: the detail, {a}: the agent. A sentence with {d} is left out if there is no
-// detail.
+// {s}: the subject, {d}: the detail, {a}: the agent, {p}: the agent as CLASS/NAME. A sentence with
+// {d} is left out if there is no detail. An action is pasted into a shell: it gets names as words.
 struct WaitRow {
   WaitKind kind;
   std::string_view word;
@@ -78,7 +78,7 @@ constexpr std::array kWaitRows = {
     WaitRow{WaitKind::kCode, "code", kPerson, kNeverLong, false,
         "Work waits for code that knows it and can read what it has stored.", "The last try of {s}: {d}.", "It ends when such a version of the library is served.", "serve a version that reads it; hearth fibers end {p} ID ends it"},
     WaitRow{WaitKind::kUnknown, "unknown", kPerson, kNeverLong, false,
-        "It is not known whether the operation {s} was executed.", "Its kind is {d}.", "It ends when an administrator or the class resolves it.", "hearth resolve {a} {s} completed|not_executed"},
+        "It is not known whether the operation {s} was executed.", "Its kind is {d}.", "It ends when an administrator or the class resolves it.", "hearth resolve {a} {s} 'completed|not_executed'"},
     WaitRow{WaitKind::kBudget, "budget", kNone, kNeverLong, true,
         "Today's budget of operations of the kind {s} is used up.", "", "", "raise per_day or cost_per_day of the kind"},
     WaitRow{WaitKind::kDeadFiber, "dead_fiber", kPerson, kNeverLong, false,
@@ -122,11 +122,14 @@ std::string fill_in(std::string_view text, std::string_view subject, std::string
     all += text.substr(0, at);
     text.remove_prefix(at);
     if (text.empty()) break;
-    if (text[1] == 'p') {  // as commands take it that act on work: CLASS/NAME
-      const std::size_t space = agent.find(' ');
-      all.append(agent.substr(0, space)).append("/").append(agent.substr(space + 1));
-    } else {
-      all += text[1] == 's' ? subject : text[1] == 'd' ? detail : agent;
+    const std::size_t space = agent.find(' ');
+    const std::string_view agent_class = agent.substr(0, space);
+    const std::string_view name = agent.substr(space + 1);
+    switch (text[1]) {
+      case 's': all += subject; break;
+      case 'd': all += detail; break;
+      case 'a': all.append(shell_word(agent_class)).append(" ").append(shell_word(name)); break;
+      default: all += shell_word(std::string(agent_class).append("/").append(name)); break;
     }
     text.remove_prefix(3);
   }
@@ -159,7 +162,7 @@ Explanation explain(const Wait& wait, std::string_view agent, std::int64_t now_m
     told.what += ' ' + fill_in(row.detail, subject, detail, agent);
   told.ends = row.ends;
   const bool is_asked = told.urgency != kNone || wait.kind == WaitKind::kBudget;
-  if (is_asked) told.action = fill_in(row.action, subject, detail, agent);
+  if (is_asked) told.action = fill_in(row.action, shell_word(wait.subject), detail, agent);
   return told;
 }
 

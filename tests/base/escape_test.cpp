@@ -47,6 +47,14 @@ TEST(EscapeTest, QuotedCutsBetweenCharacters) {
   EXPECT_EQ(quote_text("a\nb", 80), R"("a\nb")");
 }
 
+TEST(EscapeTest, AShellTakesAWordAsItIs) {
+  EXPECT_EQ(shell_word("Counter/a%20b.x:1@h+=,-"), "Counter/a%20b.x:1@h+=,-");
+  EXPECT_EQ(shell_word(""), "''");
+  EXPECT_EQ(shell_word("x;$(id)"), "'x;$(id)'");
+  EXPECT_EQ(shell_word("it's"), R"('it'\''s')");
+  EXPECT_EQ(shell_word("~"), "'~'");
+}
+
 TEST(EscapeTest, CutTakesBytesThatAreNotUtf8AsTheyCome) {
   EXPECT_EQ(cut_text("\x80\x80\x80\x80\x80\x80", 5).size(), 2U);
   EXPECT_EQ(cut_text("\x80\x80", 1).size(), 0U);

@@ -68,7 +68,7 @@ const std::vector<WhyRow> kWhyRows = {
      "unknown",
      Urgency::kPerson,
      "It is not known whether the operation \"op1\" was executed. Its kind is \"pay\".",
-     "hearth resolve Notes a \"op1\" completed|not_executed"},
+     "hearth resolve Notes a op1 'completed|not_executed'"},
     {"a budget",
      {WaitKind::kBudget, "chat.model", "", {}, kNow + 1000},
      "budget",
@@ -104,6 +104,17 @@ TEST(WhyTest, EachWaitIsExplainedAsItsRowSays) {
     EXPECT_EQ(told.what, row.what);
     EXPECT_EQ(told.action, row.action);
   }
+}
+
+// Clients choose names, and operators paste commands.
+TEST(WhyTest, ANameIsAWordOfACommand) {
+  const auto action = [](const Wait& wait) { return explain(wait, "Notes x;$(id)'", kNow).action; };
+  EXPECT_EQ(action({WaitKind::kCall, "loop", "", ago(minutes(3))}),
+            R"(hearth evict Notes 'x;$(id)'\''')");
+  EXPECT_EQ(action({WaitKind::kDeadFiber, "f1"}),
+            R"(correct what fails; hearth fibers revive 'Notes/x;$(id)'\''' ID)");
+  EXPECT_EQ(action({WaitKind::kAgentCall, R"(Notes/`id` "b")", "", ago(hours(1))}),
+            R"(hearth why 'Notes/`id` "b"')");
 }
 
 TEST(WhyTest, EachKindHasARowOfItsOwn) {
