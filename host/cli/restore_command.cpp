@@ -1,9 +1,12 @@
 // hearth restore
+#include "api/admin_requests.hpp"
 #include "base/clock.hpp"
 #include "base/files.hpp"
 #include "base/names.hpp"
+#include "cli/admin_client.hpp"
 #include "cli/backup_command.hpp"
 #include "cli/commands.hpp"
+#include "protocol/class_segment.hpp"
 #include "server/backup_set.hpp"
 #include "storage/agent_database.hpp"
 #include "storage/data_directory.hpp"
@@ -14,7 +17,9 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <exception>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -61,9 +66,15 @@ Answer restore_all(const fs::path& backup, const BackupManifest& manifest, const
   for (const auto& each : fs::directory_iterator(fresh)) {  // of one that was killed
     if (each.path().filename() != "lock") fs::remove_all(each.path());
   }
-  for (const BackupFile& file : manifest.files)
-    server::copy_checked(backup, file, fresh / file.path);
-  server::sync_file_system(fresh);
+  try {
+    for (const BackupFile& file : manifest.files)
+      server::copy_checked(backup, file, fresh / file.path);
+    server::sync_file_system(fresh);
+  } catch (const std::exception&) {  // it holds the administrators' token
+    std::error_code ignored;
+    fs::remove_all(fresh, ignored);
+    throw;
+  }
   if (is_empty) {
     fs::rename(fresh, target);  // also over an empty directory
   } else {
@@ -93,16 +104,32 @@ bool copy_one(const fs::path& backup, const BackupManifest& manifest, const std:
   return is_found;
 }
 
+// The class of the backup that is named as it is or as in URLs; else the name that was given.
+std::string class_in(const BackupManifest& manifest, const std::string& given) {
+  constexpr std::string_view kAgents = "agents/";
+  std::string found = given;
+  for (const BackupFile& each : manifest.files) {
+    if (!each.path.starts_with(kAgents)) continue;
+    const std::string name =
+        each.path.substr(kAgents.size(), each.path.find('/', kAgents.size()) - kAgents.size());
+    if (name == given) return given;
+    if (protocol::kebab_case(name) == protocol::kebab_case(given)) found = name;
+  }
+  return found;
+}
+
 // A kill leaves the old file, or the copy; run again then, it does what is left to do. The files of
 // operations come first and one by one: the old ones stay, since one of the same operation is not
 // older than its copy, and the others disturb nothing.
 Answer restore_one(const fs::path& backup, const BackupManifest& manifest, const fs::path& data,
                    const BackupCommand& command) {
   const std::size_t slash = command.agent.find('/');
-  const AgentKey key{command.agent.substr(0, slash),
-                     slash == std::string::npos ? std::string() : command.agent.substr(slash + 1)};
+  const AgentKey key{class_in(manifest, command.agent.substr(0, slash)),
+                     slash == std::string::npos
+                         ? std::string()
+                         : api::name_of_key(name_in_url(command.agent.substr(slash + 1)))};
   if (!is_class_name(key.agent_class) || key.name.empty())
-    return failed_answer("--agent is CLASS/NAME, the class as it is: ChatRoom/lobby");
+    return failed_answer("--agent is CLASS/NAME: ChatRoom/lobby");
   const auto held = DataDirectory::open(data);
   if (!held) return failed_answer(held.error().message);
   const fs::path file = held->agent_path(key);
@@ -158,9 +185,14 @@ Answer restore(const BackupCommand& command) {
   if (!manifest) return failed_answer(manifest.error().message);
   fs::path data = found.data.lexically_normal();
   if (!data.has_filename()) data = data.parent_path();
-  struct stat status{};
-  if (::stat(data.c_str(), &status) == 0 && status.st_uid != ::geteuid())
-    return failed_answer("restore as the user that " + data.native() + " belongs to: sudo -u");
+  // Root can make files where another user's server could not read them.
+  for (const fs::path& each : {data, fs::absolute(data).parent_path()}) {
+    struct stat status{};
+    if (::stat(each.c_str(), &status) != 0) continue;
+    if (status.st_uid != ::geteuid() && (each == data || ::geteuid() == 0))
+      return failed_answer("restore as the user that " + each.native() + " belongs to: sudo -u");
+    break;
+  }
   try {
     return is_one ? restore_one(*backup, *manifest, data, command)
                   : restore_all(*backup, *manifest, data, command.replace);

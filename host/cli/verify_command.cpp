@@ -1,5 +1,6 @@
 // hearth verify
 #include "base/escape.hpp"
+#include "base/file_descriptor.hpp"
 #include "cli/backup_command.hpp"
 #include "cli/commands.hpp"
 #include "durable/jobs.hpp"
@@ -11,6 +12,8 @@
 #include "storage/directory.hpp"
 #include "storage/statement.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <array>
@@ -45,15 +48,18 @@ class Verification {
  public:
   Verification(const fs::path& backup, const BackupManifest& manifest)
       : backup_(backup), manifest_(manifest) {
-    std::string scratch = backup.parent_path() / ".verifying-XXXXXX";
-    if (::mkdtemp(scratch.data()) == nullptr)
-      throw StorageError("make " + scratch + ": " + std::generic_category().message(errno));
-    scratch_ = scratch;
+    remove_leftovers(backup.parent_path());
+    std::string own = backup.parent_path() / (std::string(kOwnDirectory) + "XXXXXX");
+    if (::mkdtemp(own.data()) == nullptr)
+      throw StorageError("make " + own + ": " + std::generic_category().message(errno));
+    own_ = own;
+    scratch_ = own_ / "copy";
+    lock_ = locked(own_);
     for (const BackupFile& each : manifest_.files) files_.emplace(each.path, &each);
   }
   ~Verification() {
     std::error_code ignored;
-    fs::remove_all(scratch_, ignored);
+    fs::remove_all(own_, ignored);
   }
   Verification(const Verification&) = delete;
   Verification& operator=(const Verification&) = delete;
@@ -79,6 +85,24 @@ class Verification {
   }
 
  private:
+  static constexpr std::string_view kOwnDirectory = ".verifying-";
+
+  // Not open: it is gone, or another process holds it.
+  static FileDescriptor locked(const fs::path& directory) {
+    FileDescriptor held(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    if (held.is_open() && ::flock(held.get(), LOCK_EX | LOCK_NB) != 0) held.reset();
+    return held;
+  }
+  // Of one that was killed.
+  static void remove_leftovers(const fs::path& directory) {
+    std::error_code ignored;
+    for (const auto& each : fs::directory_iterator(directory, ignored)) {
+      if (!each.path().filename().native().starts_with(kOwnDirectory)) continue;
+      if (const FileDescriptor held = locked(each.path()); held.is_open())
+        fs::remove_all(each.path(), ignored);
+    }
+  }
+
   void name_damage(const std::string& path, std::string_view why) {
     damage_ += "DAMAGED    ";
     append_escaped(damage_, (backup_ / path).native() + ": " + std::string(why),
@@ -153,7 +177,9 @@ class Verification {
 
   const fs::path backup_;
   const BackupManifest& manifest_;
-  fs::path scratch_;
+  fs::path own_;
+  fs::path scratch_;  // in it
+  FileDescriptor lock_;
   std::map<std::string, const BackupFile*> files_;
   std::set<std::string> empty_;  // agents' files without data
   std::string damage_;

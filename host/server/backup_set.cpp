@@ -17,6 +17,7 @@
 #include <sstream>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 namespace hearth::server {
@@ -49,6 +50,30 @@ FileDescriptor open_source(const fs::path& path) {
   return file;
 }
 
+// As the server names backups: "20261128T051500Z", and "...Z-2" for the second one of a second.
+bool is_backup_name(std::string_view name) {
+  constexpr std::string_view kShape = "00000000T000000Z";
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (name.size() < kShape.size()) return false;
+  for (std::size_t i = 0; i < kShape.size(); ++i) {
+    if (kShape[i] == '0' ? !is_digit(name[i]) : name[i] != kShape[i]) return false;
+  }
+  name.remove_prefix(kShape.size());
+  return name.empty() ||
+         (name.size() > 1 && name.front() == '-' && std::ranges::all_of(name.substr(1), is_digit));
+}
+
+// "...Z-10" comes after "...Z-9".
+bool is_older(const fs::path& one, const fs::path& other) {
+  const auto place = [](const std::string& name) {
+    return std::tuple(std::string_view(name).substr(0, name.find('-')), name.size(),
+                      std::string_view(name));
+  };
+  const std::string a = one.filename();
+  const std::string b = other.filename();
+  return place(a) < place(b);
+}
+
 void write_piece(int to, std::string_view bytes, const fs::path& path) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(to, bytes.data(), bytes.size());
@@ -66,8 +91,8 @@ Result<fs::path> find_backup(const fs::path& given) {
   for (fs::directory_iterator each(given, failure), end; !failure && each != end;
        each.increment(failure)) {
     const fs::path& path = each->path();
-    if (!path.filename().native().starts_with('.') && is_there(path / kManifestFile))
-      newest = std::max(newest, path);
+    if (is_backup_name(path.filename().native()) && is_there(path / kManifestFile))
+      newest = std::max(newest, path, is_older);
   }
   if (newest.empty()) {
     return Error{Errc::kNotFound, "there is no whole backup in " + given.native() +

@@ -32,7 +32,8 @@ struct BackupManifest {
 inline constexpr const char* kManifestFile = "manifest";
 inline constexpr const char* kUnfinishedBackup = ".unfinished";
 
-// `given`, if it is a backup, or the newest backup in it. kNotFound: there is none.
+// `given`, if it is a backup, or the newest backup in it, by the names that the server gives: one
+// that was renamed does not count. kNotFound: there is none.
 [[nodiscard]] Result<std::filesystem::path> find_backup(const std::filesystem::path& given);
 
 // Failure  kNotFound, kInvalidArgument: the manifest is missing or damaged, is of another format

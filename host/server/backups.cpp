@@ -275,9 +275,10 @@ Result<Json> Backups::begin(const api::RouteCall& call) {
   auto order = read_order(call.exchange->request().body);
   if (!order) return order.error();
   if (const auto refused = may_begin(); !refused) return refused.error();
-  audit_.record(
-      LogLevel::kInfo, "admin.backup",
-      {{"directory", order->directory.native()}, {"peer", call.exchange->request().peer}});
+  audit_.record(LogLevel::kInfo, "admin.backup",
+                {{"directory", order->directory.native()},
+                 {"peer", call.exchange->request().peer},
+                 {"actor", call.actor}});
   const auto backup = std::make_shared<Backup>(data_, *std::move(order));
   if (const auto opened = backup->open(); !opened) return opened.error();
   Result<void> marked;

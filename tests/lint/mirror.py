@@ -74,7 +74,6 @@ TESTED_ELSEWHERE = {
     "server/work_places": "tests/process/operate_test.cpp",
     "server/work_records": "tests/process/operate_test.cpp",
     "server/agent_waits": "tests/process/why_test.cpp",
-    "server/backup_set": "tests/process/backup_test.cpp",
     "server/backups": "tests/process/backup_test.cpp",
     "server/stuck_agents": "tests/process/why_test.cpp",
     "server/desk": "tests/server/admin_desk_test.cpp",

@@ -260,8 +260,10 @@ TEST_F(BackupTest, ACopyThatHasLostItsAgentIsNamed) {
   for (std::string line; std::getline(lines, line);)
     manifest += (line.ends_with(path) ? sha256_hex("") + " 0 - " + path : line) + '\n';
   std::ofstream{backup / "manifest"} << manifest;
+  fs::create_directories(root_ / "backups/.verifying-killed/copy");
   std::string said;
   EXPECT_EQ(ask(said, {"verify", "backups"}), kFailed);
+  EXPECT_FALSE(fs::exists(root_ / "backups/.verifying-killed"));
   EXPECT_NE(said.find(path + ": it is missing: Counter a"), std::string::npos) << said;
 }
 
@@ -288,7 +290,7 @@ TEST_F(BackupTest, OneAgentIsRestoredAndOthersStay) {
   put_files("bc", "2");  // that of the first operation is gone, and another one has begun
   fs::remove(fs::path(file_of("a")).replace_extension(".files") / std::string(64, 'a'));
   const std::vector<std::string> one{"restore", "backups", "--data",
-                                     "data",    "--agent", "Counter/a"};
+                                     "data",    "--agent", "counter/a"};  // as in URLs
   std::string said;
   EXPECT_EQ(ask(said, one), kFailed);
   EXPECT_NE(said.find("is in use by another server"), std::string::npos) << said;
@@ -366,6 +368,21 @@ TEST_F(BackupTest, AnAgentWhoseRemovalHasNotFinishedIsRestored) {
   EXPECT_EQ(number(count(*server, "a")), 1);
 }
 
+// What root restores there, the server of that user could not read.
+TEST_F(BackupTest, RootRestoresNothingIntoADirectoryOfAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "is not root";
+  constexpr uid_t kNobody = 65534;
+  const auto server = serve_on("data");
+  (void)increment(*server, "a");
+  (void)back_up();
+  fs::create_directory(root_ / "theirs");
+  ASSERT_EQ(::chown((root_ / "theirs").c_str(), kNobody, kNobody), 0);
+  std::string said;
+  EXPECT_EQ(ask(said, {"restore", "backups", "--data", "theirs/data"}), kFailed);
+  EXPECT_NE(said.find("theirs belongs to: sudo -u"), std::string::npos) << said;
+  EXPECT_TRUE(fs::is_empty(root_ / "theirs"));
+}
+
 TEST_F(BackupTest, ADirectoryWithDataIsLeftAloneOrKept) {
   auto server = serve_on("data");
   (void)increment(*server, "a");
@@ -423,8 +440,8 @@ TEST_P(DamagedBackupTest, IsNamedAndNotRestored) {
     EXPECT_EQ(ask(said, command), kFailed) << command.front();
     EXPECT_NE(said.find(GetParam().told), std::string::npos) << said;
   }
-  EXPECT_FALSE(fs::exists(root_ / "elsewhere"));
-  EXPECT_FALSE(fs::exists(root_ / "outside.db"));
+  for (const char* const each : {"elsewhere", "elsewhere.restoring", "outside.db"})
+    EXPECT_FALSE(fs::exists(root_ / each)) << each;
 }
 
 INSTANTIATE_TEST_SUITE_P(
