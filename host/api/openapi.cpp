@@ -22,8 +22,9 @@ Json schema_reference(std::string_view name) {
   return {{"$ref", "#/components/schemas/" + std::string(name)}};
 }
 
-Json json_content(std::string_view schema) {
-  return {{"application/json", {{"schema", schema_reference(schema)}}}};
+Json content(std::string_view schema) {
+  const char* const type = schema == "EventStream" ? "text/event-stream" : "application/json";
+  return {{type, {{"schema", schema_reference(schema)}}}};
 }
 
 std::vector<std::string> words_of(std::string_view text) {
@@ -85,7 +86,7 @@ Json security_of(Access access, bool asks_for_key) {
 Json operation(const Route& row, const std::vector<std::string>& names, bool objects_ask_for_key) {
   const RouteShape& shape = row.shape;
   Json answer{{"description", "The answer."}};
-  if (!shape.answer.empty()) answer["content"] = json_content(shape.answer);
+  if (!shape.answer.empty()) answer["content"] = content(shape.answer);
   const bool is_object = row.pattern.starts_with("/objects");
   Json operation{{"summary", row.summary},
                  {"parameters", parameters_of(row, names)},
@@ -94,8 +95,8 @@ Json operation(const Route& row, const std::vector<std::string>& names, bool obj
                   {{std::to_string(shape.status), std::move(answer)},
                    {"default",
                     {{"description", "A refusal."},
-                     {"content", json_content(is_object ? "ObjectError" : "Error")}}}}}};
-  if (!shape.body.empty()) operation["requestBody"] = {{"content", json_content(shape.body)}};
+                     {"content", content(is_object ? "ObjectError" : "Error")}}}}}};
+  if (!shape.body.empty()) operation["requestBody"] = {{"content", content(shape.body)}};
   return operation;
 }
 

@@ -88,11 +88,13 @@ constexpr std::string_view kSchemas = R"json({
     "properties": {"file": {"type": "string"}, "outcome": {"type": "string"}}}}}},
 "ClassList": {"type": "object", "required": ["classes"], "properties": {
   "classes": {"type": "array", "items": {"type": "object",
-    "required": ["class", "path", "aliases", "version", "library", "refusal", "agents", "live"],
+    "required": ["class", "path", "aliases", "version", "library", "code", "refusal", "agents", "live"],
     "properties": {
-      "class": {"type": "string"}, "path": {"type": "string"}, "version": {"type": "string"},
-      "library": {"type": "string"}, "refusal": {"type": ["string", "null"]},
+      "class": {"type": "string"}, "path": {"type": "string"},
+      "aliases": {"type": "array", "items": {"type": "string"}}, "version": {"type": "string"},
+      "library": {"type": "string"}, "code": {"type": "string"}, "refusal": {"type": ["string", "null"]},
       "agents": {"type": "integer"}, "live": {"type": "integer"}}}}}},
+"EventStream": {"type": "string"},
 "MethodList": {"type": "object", "required": ["class", "methods"], "properties": {
   "class": {"type": "string"}, "methods": {"type": "array", "items": {"type": "object",
     "required": ["name"], "properties": {"name": {"type": "string"}}}}}},

@@ -65,7 +65,7 @@ void EventStream::add_routes(std::vector<api::Route>& rows) {
                   api::Access::kAdministrator,
                   "The events of the log as they happen, as server-sent events.",
                   [this](const api::RouteCall& call) { answer(call); },
-                  {.query = "class agent trace level since_ms after"}});
+                  {.query = "class agent trace level since_ms after", .answer = "EventStream"}});
 }
 
 void EventStream::write(LogLevel level, std::string_view event, std::span<const LogField> fields) {
