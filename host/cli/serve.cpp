@@ -13,6 +13,7 @@
 #include "server/server.hpp"
 #include "server/stop_signals.hpp"
 #include "server/supervisor.hpp"
+#include "server/tell_systemd.hpp"
 #include "telemetry/log_queue.hpp"
 
 #include <sys/stat.h>
@@ -21,6 +22,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -173,6 +175,8 @@ int serve(config::Config config, Logger& logger, server::SupervisedServer& super
   await_log_written(kLogBeforeReady);
   print_line(stdout, "hearth ready: listening on " + server->address());
   supervised.tell_ready();
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing changes the environment
+  (void)server::tell_systemd(std::getenv("NOTIFY_SOCKET"), "READY=1");
 
   int signal = next_signal(signals, *server);
   for (; signal == SIGHUP && !signals.is_over(); signal = next_signal(signals, *server)) {

@@ -134,7 +134,7 @@ def check_with_lintian(*packages):
 def check_help(root):
     """The manual page has each command, and bash completes them and their options."""
     hearth = root / "usr/bin/hearth"
-    listed = re.findall(r"^  ([a-z]+) ", run(hearth, "--help").split("Subcommands:")[1].split("\n\n")[0], re.MULTILINE)
+    listed = re.findall(r"^  ([a-z-]+) ", run(hearth, "--help").split("Subcommands:")[1].split("\n\n")[0], re.MULTILINE)
     page = run("zcat", root / "usr/share/man/man1/hearth.1.gz")
     missing = [command for command in listed if f"\n.B {command}\n" not in page]
     if missing or len(listed) < 10:
