@@ -55,13 +55,15 @@ struct Asker {
   const AdminClient& client;
   const AdminCommand& command;
 
-  // Prints the answer: with --json as it is, otherwise as `show` does.
+  // Prints the answer: with --json as it is, otherwise as `show` does, with its status both ways.
   template <class Show>
   [[nodiscard]] AdminOutput ask(std::string_view method, const std::string& target,
                                 const std::string& body, Show show) const {
     const auto answer = client.ask(method, target, body);
     if (!answer) return failed(answer.error().message);
-    return command.json ? as_json(*answer) : show(*answer);
+    AdminOutput output = show(*answer);
+    if (command.json) output.out = as_json(*answer).out;
+    return output;
   }
   template <class Show>
   [[nodiscard]] AdminOutput get(const std::string& target, Show show) const {
@@ -118,7 +120,7 @@ AdminOutput page_of(const Json& answer, std::string shown, std::string_view none
         escaped("hearth: " + who + " was not looked at: " + text_in(each, "reason")) + "\n";
     output.status = kExitFailed;
   }
-  if (!next.empty()) output.out += "more: " + how + "--after '" + escaped(next) + "'\n";
+  if (!next.empty()) output.out += "more: " + how + "--after " + one_line(shell_word(next)) + "\n";
   return output;
 }
 
@@ -294,7 +296,7 @@ AdminOutput show_agents(const Asker& asker) {
   const AdminCommand& command = asker.command;
   const std::string target = "/admin/agents?class=" + url_encoded(command.agent_class) +
                              "&limit=" + std::to_string(command.limit);
-  const std::string how = "hearth agents " + escaped(command.agent_class) + " ";
+  const std::string how = "hearth agents " + one_line(shell_word(command.agent_class)) + " ";
   return asker.get(
       with_query(target, {{"after", name_in_url(command.after)}}), [&how](const Json& answer) {
         Json agents = list_in(answer, "agents");
@@ -539,7 +541,7 @@ int run(const AdminCommand& command) {
       kCommands.at(static_cast<std::size_t>(command.what))({*client, command});
   std::fputs(output.out.c_str(), stdout);
   std::fputs(output.err.c_str(), stderr);
-  return output.status;
+  return printed_status(output.status);
 }
 
 }  // namespace hearth::cli

@@ -76,7 +76,7 @@ int run(const AuditCommand& command) {
     if (!page) return run(failed_answer(page.error().message));
     after = print(command, *page);
   }
-  return kExitClean;
+  return printed_status(kExitClean);
 }
 
 }  // namespace hearth::cli

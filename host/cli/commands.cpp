@@ -4,6 +4,7 @@
 #include "config/diagnostic.hpp"
 #include "config/parse.hpp"
 
+#include <cerrno>
 #include <cstdio>
 #include <string>
 #include <system_error>
@@ -13,7 +14,14 @@ namespace hearth::cli {
 int run(const Answer& answer) {
   std::FILE* const stream = answer.status == kExitClean ? stdout : stderr;
   std::fputs(answer.text.c_str(), stream);
-  return answer.status;
+  return printed_status(answer.status);
+}
+
+int printed_status(int status) {
+  if (std::ferror(stdout) == 0 && std::fflush(stdout) == 0) return status;
+  std::fprintf(stderr, "hearth: the answer cannot be written: %s\n",
+               std::generic_category().message(errno).c_str());
+  return kExitFailed;
 }
 
 FoundData find_data(const DataFlags& flags, bool must_exist) {

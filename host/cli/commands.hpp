@@ -87,6 +87,10 @@ namespace hearth::cli {
 // Prints the answer, and returns its status.
 int run(const Answer& answer);
 
+// The status of a command that has printed its answer to stdout; kExitFailed, and says so, if that
+// could not be written.
+[[nodiscard]] int printed_status(int status);
+
 // As answer(RepairCommand), for a data directory that is held. `restored`: an agent that is not
 // being destroyed any more, or null. Also StorageError.
 [[nodiscard]] Answer repaired(const storage::DataDirectory& held, bool forget_missing,

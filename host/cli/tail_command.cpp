@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <thread>
 #include <utility>
 
@@ -28,12 +29,24 @@ void print(const EventLines::Event& event, bool json) {
   }
 }
 
+// kNotFound: there is no such class, of which nothing would ever come.
+Result<void> look_for_class(const std::filesystem::path& data, const std::string& agent) {
+  const auto client = AdminClient::on(data);
+  if (agent.empty() || !client) return {};
+  const std::string agent_class = agent.substr(0, agent.find('/'));
+  const auto known =
+      client->ask("GET", with_query("/admin/agents?limit=1", {{"class", agent_class}}));
+  if (!known && known.error().code == Errc::kNotFound) return known.error();
+  return {};
+}
+
 }  // namespace
 
 std::string tail_target(const TailCommand& command, std::int64_t now_ms) {
   const std::size_t slash = std::min(command.agent.find('/'), command.agent.size());
   const std::string agent_class = command.agent.substr(0, slash);
-  const std::string name = slash < command.agent.size() ? command.agent.substr(slash + 1) : "";
+  const std::string name =
+      slash < command.agent.size() ? name_in_url(command.agent.substr(slash + 1)) : "";
   const auto& since = command.since;
   return with_query("/admin/events?level=" + command.level,
                     {{"class", agent_class},
@@ -90,6 +103,8 @@ int run(const TailCommand& command) {
   const auto [data, mistake] = find_data(command);
   if (mistake) return run(*mistake);
   const std::string target = tail_target(command, unix_millis(SystemClock().wall_now()));
+  if (const auto known = look_for_class(data, command.agent); !known)
+    return run(failed_answer(known.error().message));
   EventLines lines;
   bool is_away = false;  // and this was said
   for (;;) {

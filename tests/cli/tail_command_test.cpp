@@ -20,6 +20,8 @@ TEST(TailTargetTest, AsksForWhatTheCommandNames) {
   for (const Row& row : std::vector<Row>{
            {"", "", {}, "/admin/events?level=warn"},
            {"Counter", "", {}, "/admin/events?level=warn&class=Counter"},
+           {"counter/a b", "", {}, "/admin/events?level=warn&class=counter&agent=a%2520b"},
+           {"counter/a%20b", "", {}, "/admin/events?level=warn&class=counter&agent=a%2520b"},
            {"Room/a/Member/b",
             "4bf9",
             {},

@@ -158,7 +158,7 @@ TEST_F(AdminTest, AgentsAreListedAndEvicted) {
   for (const char* name : {"a", "b", "c"}) wake(name);
   const std::string page = ask({"agents", "versioned", "--limit", "2"});
   EXPECT_NE(page.find("a     live"), std::string::npos) << page;
-  EXPECT_NE(page.find("--after 'b'"), std::string::npos) << page;
+  EXPECT_NE(page.find("--after b\n"), std::string::npos) << page;
   const Json rest = parse_json(ask({"agents", "versioned", "--after", "b", "--json"})).value();
   ASSERT_EQ(rest.at("agents").size(), 1U);
   EXPECT_EQ(rest.at("agents")[0].at("name"), "c");

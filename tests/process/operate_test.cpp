@@ -65,6 +65,28 @@ TEST_F(OperateTest, TailShowsWhatHappensAndStaysWhenTheServerRestarts) {
   EXPECT_EQ(run({"tail", "--data", "nowhere"})->wait(), kFailed);
 }
 
+TEST_F(OperateTest, AnAgentIsNamedAsInUrlsOrAsAPersonTypesIt) {
+  start();
+  EXPECT_EQ(increment(*server_, "a%20b"), R"({"count":1})");
+  EXPECT_NE(ask({"evict", "counter", "a b"}).find("a%20b is"), std::string::npos);
+  const auto tail = run({"tail", "counter/a b", "--since", "10m"});
+  (void)line_with(*tail, "admin.evict");
+  tail->signal(SIGTERM);
+  (void)tail->wait();
+  EXPECT_NE(refused({"tail", "nothing/a"}).find("no class \"nothing\" is served"),
+            std::string::npos);
+}
+
+TEST_F(OperateTest, AnAnswerThatCannotBeWrittenIsAFailure) {
+  start();
+  EXPECT_EQ(increment(*server_, "a"), R"({"count":1})");
+  ServerProcess why(
+      {"sh", "-c", R"(exec "$0" why counter/a --data data >/dev/full)", built::server().string()},
+      root_);
+  EXPECT_EQ(why.wait(), kFailed);
+  why.wait_for_log("cannot be written: No space left on device");
+}
+
 class WorkTest : public OperateTest {
  protected:
   WorkTest() {
