@@ -148,13 +148,15 @@ describe("what waits for a person", () => {
     const page = await open(t);
     await go(page, "waits");
     await sees(page, "needs you");
-    await page.getByLabel("Its result, as JSON").fill('{"receipt":"r-1"}');
+    await page.getByLabel("Its result, as JSON").fill('{"receipt":9007199254740993}');
     await page.getByLabel("How you know").fill("in their books");
     await page.getByRole("button", { name: /Record the outcome/ }).click();
     await page.getByRole("group").getByRole("button", { name: "Record it" }).click();
     await sees(page, "No operation is unknown");
     await go(page, "agent/Payments/shop?tab=operations");
     await sees(page, "in their books");
+    await page.getByRole("button", { name: /^Details of charge/ }).first().click();
+    await sees(page.getByLabel("The operation"), "9007199254740993");
     await go(page, "log?tab=audit");
     await sees(page, "AdminOperationResolved");
   });

@@ -96,12 +96,12 @@ describe("the work of an agent", () => {
     await until("another offer", async () => (await offers()) > before);
     await shows(page, "left", "interrupted");
     await press(page, "left", "Timeline");
-    await page.getByLabel("Its result, as JSON").fill('{"by":"hand"}');
+    await page.getByLabel("Its result, as JSON").fill('{"by":9007199254740993}');
     await page.getByRole("button", { name: "End it as completed" }).click();
     await page.getByRole("group").getByRole("button", { name: "End it" }).click();
     await shows(page, "left", "completed");
     await page.getByText("All that is recorded").click();
-    await sees(page, '"by": "hand"');
+    await sees(page, '"by": 9007199254740993');
   });
 
   test("is a fiber with the operations and requests that it has begun", limits, async (t) => {
@@ -125,9 +125,9 @@ describe("the tables of an agent", () => {
     await sees(page, "journal");
     await looksGoodEverywhere(page, "tables");
     const sql = page.getByRole("textbox");
-    await sql.fill("SELECT 'a' || 'b' AS word, NULL AS none, x'00ff' AS bytes");
+    await sql.fill("SELECT 'a' || 'b' AS word, NULL AS none, x'00ff' AS bytes, 9007199254740993 AS large");
     await run.click();
-    for (const text of ["word", "ab", "NULL", "00ff"]) await sees(page.getByRole("region", { name: "Rows" }), text);
+    for (const text of ["word", "ab", "NULL", "00ff", "9007199254740993"]) await sees(page.getByRole("region", { name: "Rows" }), text);
     await sql.fill("DELETE FROM journal");
     await run.click();
     await sees(page, "only statements that read");

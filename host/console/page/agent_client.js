@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { usePolled } from "./api.js";
+import { typed } from "./json.js";
 import { Code, Empty, Field, Loaded, Mistake, Section, Waiting, html, pretty } from "./ui.js";
 import { AgentSocket, socketPath } from "./socket.js";
 
@@ -19,8 +20,9 @@ function typeOf(schema) {
 export function valueOf(text, schema) {
   if (typeOf(schema) === "string") return text;
   try {
-    return JSON.parse(text);
-  } catch {
+    return typed(text);
+  } catch (error) {
+    if (error.name !== "SyntaxError") throw error;
     if (typeOf(schema).includes("string") || typeOf(schema) === "any") return text;
     throw new Error(`“${text}” is not JSON: expected ${typeOf(schema)}`);
   }

@@ -1,6 +1,7 @@
 // Requests to this server, and whether it answers.
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { parse } from "./json.js";
 
 export class Failure extends Error {
   constructor(status, message) {
@@ -75,7 +76,7 @@ async function answerOf(response) {
   const text = await response.text();
   let json;
   try {
-    json = text === "" ? null : JSON.parse(text);
+    json = text === "" ? null : parse(text);
   } catch {
     throw new Failure(response.status, `The server's answer cannot be read (status ${response.status}).`);
   }

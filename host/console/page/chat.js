@@ -3,9 +3,9 @@
 export const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
 // Undefined: it is no JSON.
-export function jsonOf(text) {
+export function jsonOf(text, read = JSON.parse) {
   try {
-    return JSON.parse(text);
+    return read(text);
   } catch {
     return undefined;
   }

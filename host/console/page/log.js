@@ -2,6 +2,7 @@
 
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
 import { agentLink, link, query, readStream, usePolled, useSettled } from "./api.js";
+import { parse } from "./json.js";
 import { Badge, Choice, Empty, Loaded, Mistake, Table, Tabs, Texts, clock, count, html, pretty } from "./ui.js";
 
 const ROWS = 200; // in the page
@@ -26,7 +27,7 @@ function eventParser(take) {
 }
 
 function rowOf({ id, event: type, data }) {
-  const { time, level, event, class: agentClass, agent, trace, ...rest } = JSON.parse(data);
+  const { time, level, event, class: agentClass, agent, trace, ...rest } = parse(data);
   if (type === "gap") return { id: `${id} gap`, at_ms: Date.now(), level: "warn", event: `${rest.missed ?? "Some"} events are missing`, detail: rest.reason };
   const detail = Object.entries(rest).map(([key, value]) => `${key}=${pretty(value)}`).join(" ");
   return { id, at_ms: Date.parse(time), level, event, class: agentClass, agent, trace: trace?.split("-")[1], detail };

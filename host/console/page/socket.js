@@ -2,6 +2,7 @@
 
 import { nameInPath } from "./api.js";
 import { isObject, jsonOf } from "./chat.js";
+import { parse } from "./json.js";
 
 const MOST_FAILURES = 3; // of a connection that was never open
 
@@ -54,7 +55,7 @@ export class AgentSocket {
     };
     socket.onmessage = ({ data }) => {
       if (typeof data !== "string") return;
-      const frame = jsonOf(data);
+      const frame = jsonOf(data, parse);
       if (!isObject(frame)) return;
       if (frame.type === "rpc") this.#answer(frame);
       else this.onFrame(frame);

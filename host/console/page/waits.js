@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { agentLink, ask, nameInPath, query, useClasses, usePolled } from "./api.js";
+import { typed } from "./json.js";
 import { Change, Empty, Field, Loaded, Moment, Pages, Section, Table, count, html } from "./ui.js";
 import { Waits as WaitList, openTab, operationColumns } from "./agent.js";
 
@@ -39,9 +40,9 @@ function Resolve({ operation, again }) {
     if (note) body.note = note;
     if (outcome === "completed" && result) {
       try {
-        body.result = JSON.parse(result);
-      } catch {
-        throw new Error("The result is JSON: a text needs quotes.");
+        body.result = typed(result);
+      } catch (error) {
+        throw error.name !== "SyntaxError" ? error : new Error("The result is JSON: a text needs quotes.");
       }
     }
     await ask("POST", `/admin/operations/${encodeURIComponent(operation.class)}/${nameInPath(operation.agent)}/${operation.id}/resolve`, body);

@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { agentPath, ask, query, usePolled } from "./api.js";
+import { typed } from "./json.js";
 import { Badge, Change, Choice, Code, Empty, Field, Loaded, Mistake, Moment, Pages, Section, Table, Texts, clock, html, pretty } from "./ui.js";
 import { useEvents } from "./log.js";
 
@@ -20,7 +21,7 @@ const ACTIONS = {
     ["Run now", "run", (row) => !is("dead", "paused")(row)],
     ["Pause", "pause", (row) => !is("dead", "paused")(row)],
     ["Resume", "resume", is("paused")],
-    ["Revive", "revive", is("dead", "waits_for_code")],
+    ["Revive", "revive", is("dead", "missing")],
     ["Cancel", "cancel", () => true, "It is removed."],
   ],
   item: [
@@ -34,7 +35,7 @@ const Actions = ({ path, row, again }) => ACTIONS[row.kind].filter(([, , isFor])
 
 function End({ path, row, again }) {
   const [result, setResult] = useState("");
-  const run = () => ask("POST", `${path}/fiber/${row.id}/end`, { outcome: { status: "completed", result: JSON.parse(result || "null") } }).then(again);
+  const run = async () => ask("POST", `${path}/fiber/${row.id}/end`, { outcome: { status: "completed", result: typed(result || "null") } }).then(again);
   return html`<div class="filters">
     <${Field} label="Its result, as JSON"><input value=${result} placeholder="null" spellcheck=${false} onInput=${(event) => setResult(event.target.value)} /><//>
     <${Change} label="End it as completed" confirm="Its code does not go on." run=${run} />
