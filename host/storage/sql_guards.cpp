@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,28 +22,36 @@ using Arguments = std::span<sqlite3_value* const>;
 
 // Each step takes a frame of the stack: half a million steps end the process.
 constexpr std::ptrdiff_t kMostPathSteps = 1'000;
+constexpr std::string_view kBeforeConversion = "-+ #0123456789!,.*l";
+constexpr std::uint64_t kMostWidth = 10'000'000;
 constexpr std::size_t kMostKeptCalls = 32;
 constexpr unsigned kJsonSubtype = 'J';  // SQLite's mark of text that is JSON
 
 struct Guard {
   const char* name;
-  int arguments;               // -1: any number
-  std::uint64_t most_product;  // of the lengths of the first two; 0: every second one is a path
+  int arguments;  // -1: any number
+  // Of the lengths of the first two. kPaths: every second one is a path. kFormat: printf(), whose
+  // widths have a bound.
+  std::uint64_t most_product;
 };
+constexpr std::uint64_t kPaths = 0;
+constexpr std::uint64_t kFormat = 1;
 
 constexpr std::uint64_t product_of(std::uint64_t kib) {
   return (kib << 10U) * (kib << 10U);
 }
 
-constexpr std::array<Guard, 8> kGuards = {{
+constexpr std::array<Guard, 10> kGuards = {{
     {"trim", 2, product_of(16)},
     {"ltrim", 2, product_of(16)},
     {"rtrim", 2, product_of(16)},
     {"instr", 2, product_of(64)},
     {"replace", 3, product_of(64)},
     {"json_patch", 2, product_of(64)},
-    {"json_set", -1, 0},
-    {"json_insert", -1, 0},
+    {"json_set", -1, kPaths},
+    {"json_insert", -1, kPaths},
+    {"printf", -1, kFormat},
+    {"format", -1, kFormat},
 }};
 
 // SQLite's own functions, on a separate connection without a file: a connection that has replaced a
@@ -121,8 +130,41 @@ std::ptrdiff_t count_steps(sqlite3_value* path) {
                                [](char c) { return c == '.' || c == '['; });
 }
 
+// The sum of the widths and precisions of a format, which arguments may give: SQLite makes each
+// character of them in a step of its own, also beyond the longest text.
+std::uint64_t width_of(Arguments arguments) {
+  std::size_t used = 1;
+  const auto next = [&]() -> std::uint64_t {
+    const sqlite3_int64 value = used < arguments.size() ? sqlite3_value_int64(arguments[used]) : 0;
+    ++used;
+    const std::int64_t most = std::numeric_limits<std::int32_t>::max();
+    return static_cast<std::uint64_t>(std::clamp<std::int64_t>(value, -most, most) *
+                                      (value < 0 ? -1 : 1));
+  };
+  const auto* const text = reinterpret_cast<const char*>(sqlite3_value_text(arguments[0]));
+  std::string_view format(text == nullptr ? "" : text);
+  std::uint64_t all = 0;
+  while (!format.empty()) {
+    format.remove_prefix(std::min(format.find('%'), format.size() - 1) + 1);
+    std::uint64_t number = 0;
+    while (!format.empty() && kBeforeConversion.find(format[0]) != std::string_view::npos) {
+      const char c = format[0];
+      if (c == '*') all += next();
+      number = c >= '0' && c <= '9'
+                   ? std::min(number * 10 + static_cast<std::uint64_t>(c - '0'), kMostWidth + 1)
+                   : 0;
+      all += number;  // of several digits, each: close enough
+      format.remove_prefix(1);
+    }
+    if (!format.empty() && format[0] != '%') ++used;
+    if (!format.empty()) format.remove_prefix(1);
+  }
+  return all;
+}
+
 bool is_too_large(const Guard& guard, Arguments arguments) {
-  if (guard.most_product == 0) {
+  if (guard.most_product == kFormat) return !arguments.empty() && width_of(arguments) > kMostWidth;
+  if (guard.most_product == kPaths) {
     for (std::size_t i = 1; i < arguments.size(); i += 2)
       if (count_steps(arguments[i]) > kMostPathSteps) return true;
     return false;

@@ -106,6 +106,28 @@ TEST(SqlGuardsTest, ArgumentsThatTakeLongTogetherAreRefused) {
   EXPECT_EQ(answer(*database, "SELECT trim(?)", {long_text}), "3 ") << "linear";
 }
 
+// SQLite's own makes each character in a step, and only then finds that the text is too long.
+TEST(SqlGuardsTest, AFormatHasNoGreatWidths) {
+  const GuardedDatabase database = open_guarded(true);
+  for (const std::string function : {"printf", "format"}) {
+    const auto asked = [&](const std::string& arguments) {
+      return answer(*database, "SELECT " + function + "(" + arguments + ")", {});
+    };
+    const std::string refused = function + ": the arguments are too large";
+    EXPECT_EQ(asked("'%05d|%-4s|%.3f|%%|%,d', 7, 'a', 0.5, 1234567890123"),
+              "3 00007|a   |0.500|%|1,234,567,890,123");
+    EXPECT_EQ(asked("'%0*d|%.*f|%s', 8, 123456789012, 1, 2.55, 1e18"),
+              "3 123456789012|2.6|1.0e+18");
+    EXPECT_EQ(asked(""), "5 ");
+    EXPECT_EQ(asked("'%'"), "3 %");
+    for (const char* const wide :
+         {"'%.900000000c', 'x'", "'%900000000d', 1", "'%.*c', 2000000000, 'x'",
+          "'%*d', -2000000000, 1", "'%s%.*c', 'a', 900000000, 'x'",
+          "'%.*c%.*c', 9000000, 'x', 9000000, 'x'", "'%*d', -9223372036854775808, 1"})
+      EXPECT_EQ(asked(wide), refused) << wide;
+  }
+}
+
 // SQLite's own makes each step of a path in a frame of the stack: this would end the process.
 TEST(SqlGuardsTest, APathHasNoMoreStepsThanTheStackHolds) {
   const GuardedDatabase database = open_guarded(true);
