@@ -27,11 +27,11 @@ CountedJobs::CountedJobs(storage::AgentDatabase& database, const Clock& clock, R
       line_(clock, *this, kind.at_once, ClockRule::kSetBack, max_crashes),
       count_(jobs_, kind.kind) {}
 
-void CountedJobs::load() {
+void CountedJobs::load(bool has_code) {
   if (!jobs_.exists()) return;
   pace_cut_off();
   jobs_.release(kind_.kind, now_ms());
-  jobs_.restart_waits(kind_.kind, now_ms());
+  jobs_.restart_waits(kind_.kind, now_ms(), has_code);
   line_.changed();
 }
 

@@ -82,14 +82,15 @@ class CountedJobs : public WorkPart, protected LinePolicy<Job> {
 
   // Takes over the rows of an earlier instance: what it had claimed waits again. No wait is longer
   // than it was when it began, even if the clock was set back since. Once, before any other member.
-  void load();
+  // `has_code` false: the agent's code is not there, and jobs that wait for code go on waiting.
+  void load(bool has_code = true);
   void close() final { line_.close(); }
   void interrupt_on_purpose() final { line_.give_back_all(); }
   [[nodiscard]] bool due() const final { return line_.due(); }
   // Working: a try is in progress, or due. at_ms: when the next one is due.
   [[nodiscard]] Wake wake() const final {
     Wake wake = line_.wake();
-    wake.has_dead = jobs_.has_buried();
+    wake.needs_person = jobs_.needs_person();
     return wake;
   }
 

@@ -148,7 +148,7 @@ Wake Fibers::wake() const {
   wake.at_ms = line_.moment();
   for (const auto& [id, job] : line_.claimed())
     wake.at_ms = earliest(wake.at_ms, std::optional(job.next_at_ms));
-  wake.has_dead = jobs_.has_buried();
+  wake.needs_person = jobs_.needs_person();
   return wake;
 }
 

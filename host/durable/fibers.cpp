@@ -54,10 +54,10 @@ Fibers::Fibers(storage::AgentDatabase& database, const Clock& clock, Random& ran
       count_(jobs_, JobKind::kFiber),
       line_(clock, *this, JobLine<Job>::kUnbounded, ClockRule::kSetBack, settings.max_crashes) {}
 
-void Fibers::load() {
+void Fibers::load(bool has_code) {
   if (!jobs_.exists()) return;
   jobs_.release(JobKind::kFiber, now_ms());
-  jobs_.restart_waits(JobKind::kFiber, now_ms());
+  jobs_.restart_waits(JobKind::kFiber, now_ms(), has_code);
   jobs_.each("WHERE kind = 2 AND state = 0 AND started_at IS NOT NULL ORDER BY due_at, seq", {},
              [this](const Job& job) {
                left_over_.push_back({job.id, job.name, !job.has_failed && !is_pending(job)});
@@ -227,9 +227,9 @@ Job Fibers::end_running(std::map<FiberHandle, Job>::iterator running) {
   return job;
 }
 
-const std::string* Fibers::id_of(FiberHandle fiber) const {
+const Job* Fibers::find_running(FiberHandle fiber) const {
   const auto found = running_.find(fiber);
-  return found == running_.end() ? nullptr : &found->second.id;
+  return found == running_.end() ? nullptr : &found->second;
 }
 
 FiberRow Fibers::row_of(FiberHandle fiber) const {
@@ -527,7 +527,7 @@ FiberRecord Fibers::record_of(Job job) {
     record.status = is_pending(row) && !recovers ? FiberStatus::kPending : FiberStatus::kRecovering;
     if (recovers) return record;
     record.next_at_ms = row.next_at_ms;
-    record.waits_for_code = row.due_at_ms && is_next_version(*row.due_at_ms);
+    record.waits_for_code = row.waits_for_code();
   }
   return record;
 }

@@ -169,8 +169,9 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   Fibers(storage::AgentDatabase& database, const Clock& clock, Random& random,
          const FiberSettings& settings);
 
-  // Takes over the rows of an earlier instance. Once, before any other member.
-  void load();
+  // Takes over the rows of an earlier instance. Once, before any other member. `has_code` false:
+  // the agent's code is not there, and fibers that wait for code go on waiting.
+  void load(bool has_code = true);
   // Releases the database. Afterwards only wake() may be called.
   void close() override;
 
@@ -216,8 +217,8 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   // kNoFiber: no fiber with this handle runs; by id: it neither runs nor recovers.
   [[nodiscard]] FiberRow row_of(FiberHandle fiber) const;
   [[nodiscard]] FiberRow row_of(std::string_view id) const;
-  // The id of the fiber with this handle; null: no fiber runs with it.
-  [[nodiscard]] const std::string* id_of(FiberHandle fiber) const;
+  // Null: no fiber runs with this handle. Valid until it ends.
+  [[nodiscard]] const Job* find_running(FiberHandle fiber) const;
 
   // ---- records ----
   // The record, by id or by key; the other is empty. kNotFound, kInvalidArgument.

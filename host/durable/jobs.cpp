@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace hearth::durable {
 
@@ -177,7 +178,7 @@ void Jobs::insert(Job& job) {
 
 void Jobs::update(const Job& job) {
   prepare_write();
-  has_buried_ = has_buried_ || job.dead;
+  needs_person_ = needs_person_ || job.dead || job.waits_for_code();
   const std::array params{Param(job.seq),
                           number_of(job.state),
                           nullable(job.due_at_ms),
@@ -207,8 +208,12 @@ void Jobs::erase(std::int64_t seq) {
   run("DELETE FROM cf_agents_jobs WHERE seq = ?", std::array{Param(seq)});
 }
 
-bool Jobs::any_dead() {
-  return number("SELECT 1 FROM cf_agents_jobs WHERE dead LIMIT 1", {}).has_value();
+bool Jobs::any_needs_person() {
+  return number(
+             "SELECT 1 FROM cf_agents_jobs WHERE dead OR missing > 0 OR (state = 0 AND due_at >= "
+             "?) LIMIT 1",
+             std::array{Param(kFirstOfNextVersion)})
+      .has_value();
 }
 
 // ---- lines --------------------------------------------------------------------------------------
@@ -271,10 +276,13 @@ void Jobs::shift(JobKind kind, std::int64_t by_ms) {
       std::array{number_of(kind), Param(by_ms)});
 }
 
-#define HEARTH_WAITING_TOO_LONG HEARTH_WAITING "AND due_at > ?2 AND (next_at = 0 OR set_at > ?2) "
+#define HEARTH_WAITING_TOO_LONG \
+  HEARTH_WAITING "AND due_at > ?2 AND due_at < ?3 AND (next_at = 0 OR set_at > ?2) "
 
-void Jobs::restart_waits(JobKind kind, std::int64_t now_ms) {
-  const std::array params{number_of(kind), Param(now_ms)};
+void Jobs::restart_waits(JobKind kind, std::int64_t now_ms, bool with_code) {
+  const std::array params{
+      number_of(kind), Param(now_ms),
+      Param(with_code ? std::numeric_limits<std::int64_t>::max() : kFirstOfNextVersion)};
   if (!number("SELECT 1 FROM cf_agents_jobs " HEARTH_WAITING_TOO_LONG "LIMIT 1", params)) return;
   run("UPDATE cf_agents_jobs SET due_at = iif(next_at = 0, ?2, due_at - set_at + ?2), "
       "next_at = iif(next_at = 0, 0, next_at - set_at + ?2), set_at = ?2 " HEARTH_WAITING_TOO_LONG,

@@ -4,6 +4,7 @@
 #include "base/clock.hpp"
 #include "base/work_mark.hpp"
 #include "durable/retry_policy.hpp"
+#include "durable/wake.hpp"
 #include "storage/agent_database.hpp"
 #include "storage/statement.hpp"
 
@@ -25,7 +26,8 @@ enum class JobKind : std::int64_t {
   kItem = 4,
   kNotice = 5,
   kAlarm = 6,
-  kTelling = 7
+  kTelling = 7,
+  kQuestion = 8,  // always dead; see DurableWork::waits_for_person()
 };
 
 enum class JobState : std::int64_t {
@@ -98,6 +100,10 @@ struct Job {
   std::optional<std::string> type{};    // of a fiber: see Fibers
   std::optional<std::string> lane{};    // of a fiber
 
+  // It lacks code that knows it, and is due with the next version.
+  [[nodiscard]] bool waits_for_code() const {
+    return state == JobState::kWaiting && due_at_ms && is_next_version(*due_at_ms);
+  }
   // For fibers. Brief: the record is removed when the fiber is settled.
   [[nodiscard]] bool is_brief() const { return type == "brief" || type == "turn"; }
   [[nodiscard]] bool is_turn() const { return type == "turn" || type == "kept turn"; }
@@ -158,10 +164,12 @@ class Jobs {
   // Writes the columns that may change.
   void update(const Job& job);
   void erase(std::int64_t seq);  // with its documents
-  // A dead job was written by this object.
-  [[nodiscard]] bool has_buried() const { return has_buried_; }
-  // A job of any kind is dead. It may read all settled fibers.
-  [[nodiscard]] bool any_dead();
+  // This object has written a job that a person should look at: it is dead, or waits for code
+  // or for its callback.
+  [[nodiscard]] bool needs_person() const { return needs_person_; }
+  void note_person() { needs_person_ = true; }
+  // The tables have one, of any kind. It may read all settled fibers.
+  [[nodiscard]] bool any_needs_person();
 
   // ---- traces ----
   // Sets the trace of a job, a traceparent. The first one stays.
@@ -188,7 +196,8 @@ class Jobs {
   void shift(JobKind kind, std::int64_t by_ms);
   // Begins waits again whose row was written at a time that is still to come: the clock was set
   // back since. They keep their lengths. A job without next_at_ms is due.
-  void restart_waits(JobKind kind, std::int64_t now_ms);
+  // `with_code`: also a job that waits for code.
+  void restart_waits(JobKind kind, std::int64_t now_ms, bool with_code);
 
   // ---- numbers and retention ----
   // An upper bound of count(), at the cost of two lookups in an index.
@@ -213,7 +222,7 @@ class Jobs {
  private:
   storage::AgentDatabase& database_;
   bool exists_ = false;
-  bool has_buried_ = false;
+  bool needs_person_ = false;
 };
 
 }  // namespace hearth::durable

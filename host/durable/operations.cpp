@@ -104,11 +104,11 @@ Result<OperationBegun> Operations::begin(const OperationRequest& request) {
   const std::string& likeness = arguments->likeness;
   std::optional<Scope> scope;
   if (request.fiber != 0) {
-    const std::string* const fiber = fibers_.id_of(request.fiber);
+    const Job* const fiber = fibers_.find_running(request.fiber);
     if (fiber == nullptr) return Error{Errc::kNotFound, "the fiber has ended"};
-    scope = scope_of(std::string(*fiber));
+    scope = scope_of(fiber->id);
     std::erase_if(used_, [&](const auto& each) {
-      return each.first != request.fiber && fibers_.id_of(each.first) == nullptr;
+      return each.first != request.fiber && fibers_.find_running(each.first) == nullptr;
     });
   }
   auto row = identify(request, likeness, scope);
@@ -271,14 +271,14 @@ std::uint64_t Operations::add_running(const Row& row, const OperationRequest& re
 
 // Marks the row as used: the next equal request of this run is another operation.
 void Operations::use(FiberHandle fiber, std::string_view likeness, std::int64_t seq) {
-  if (fiber == 0 || fibers_.id_of(fiber) == nullptr) return;
+  if (fiber == 0 || fibers_.find_running(fiber) == nullptr) return;
   used_[fiber][std::string(likeness)].insert(seq);
 }
 
 void Operations::checkpointed(std::string_view fiber) {
   for (auto& [handle, used] : used_) {
-    const std::string* const id = fibers_.id_of(handle);
-    if (id == nullptr || *id != fiber || used.empty()) continue;
+    const Job* const running = fibers_.find_running(handle);
+    if (running == nullptr || running->id != fiber || used.empty()) continue;
     prepare_write();
     for (const auto& [likeness, rows] : used) {
       for (const std::int64_t seq : rows) {
@@ -337,7 +337,7 @@ Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutc
     database_.kept("UPDATE cf_agents_operations SET note = ?2 WHERE seq = ?1")
         .execute(std::array{Param(running.seq), Param(std::string_view(note))});
     note_state(running, OperationState::kInterrupted);
-    if (running.root && fibers_.id_of(running.fiber) == nullptr) must_look_ = true;
+    if (running.root && fibers_.find_running(running.fiber) == nullptr) must_look_ = true;
     if (const auto row = find(running.id)) plan_loss(loss_ms(*row));
     return OperationState::kInterrupted;
   }

@@ -130,8 +130,9 @@ struct OperationChange {
 struct UnknownOperation {
   std::string id;
   std::string kind;
-  std::string record;  // JSON
+  std::string record{};  // JSON
   std::int64_t row = 0;
+  std::int64_t since_ms = 0;  // when its last run began
 
   // A text for models and people, also in the client's frame.
   [[nodiscard]] static std::string warning(std::string_view id) {
@@ -275,6 +276,8 @@ class Operations final : public WorkPart {
   // by its request, and has asked for none; it is unknown.
   Result<OperationState> settle(std::uint64_t operation, OperationOutcome outcome,
                                 std::string_view body);
+  // Empty: it does not run.
+  [[nodiscard]] std::string id_of_run(std::uint64_t operation) const;
   // A run that begin() allowed and that waits to begin will not begin. settle() follows.
   void never_begins(std::uint64_t operation);
   // The run begins when `wait`, an operation that the agent has submitted, has ended, and never if

@@ -296,13 +296,16 @@ void Operations::told(std::string_view id, bool was_heard) {
 std::vector<UnknownOperation> Operations::standing_unknown() {
   std::vector<UnknownOperation> standing;
   if (unknown_now_ == 0) return standing;
-  Rows rows = database_
-                  .kept(
-                      "SELECT id, kind FROM cf_agents_operations WHERE state = 'unknown' "
-                      "ORDER BY seq DESC LIMIT ?")
-                  .query(std::array{Param(static_cast<std::int64_t>(kMostStanding))});
+  Rows rows =
+      database_
+          .kept(
+              "SELECT id, kind, started_at FROM cf_agents_operations WHERE state = 'unknown' "
+              "ORDER BY seq DESC LIMIT ?")
+          .query(std::array{Param(static_cast<std::int64_t>(kMostStanding))});
   while (rows.next())
-    standing.push_back({std::string(rows.text(0)), std::string(rows.text(1)), std::string()});
+    standing.push_back({.id = std::string(rows.text(0)),
+                        .kind = std::string(rows.text(1)),
+                        .since_ms = rows.integer(2)});
   std::ranges::reverse(standing);
   return standing;
 }

@@ -172,6 +172,11 @@ void Operations::not_made(std::string_view id) {
     running->unsent = true;
 }
 
+std::string Operations::id_of_run(std::uint64_t operation) const {
+  const auto found = running_.find(operation);
+  return found == running_.end() ? std::string() : found->second.id;
+}
+
 void Operations::never_begins(std::uint64_t operation) {
   const auto found = running_.find(operation);
   if (found != running_.end()) found->second.unsent = true;

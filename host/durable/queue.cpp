@@ -104,6 +104,7 @@ std::string Queue::record_json(const Job& job) {
       .number_or_null("next_at", waits ? std::optional(job.next_at_ms) : std::nullopt)
       .json("retry", retry.take())
       .text_or_null("last_error", last_error(job));
+  if (job.waits_for_code()) json.flag("waits_for_code", true);
   return json.take();
 }
 
@@ -186,7 +187,8 @@ std::uint64_t Queue::remove_matching(Query query, const QueueFilter& filter) {
 
 Result<void> Queue::retry(std::string_view id) {
   const auto job = find(id);
-  if (!job || !job->dead) return Error{Errc::kNotFound, "no dead letter has this id"};
+  if (!job || (!job->dead && !job->waits_for_code()))
+    return Error{Errc::kNotFound, "no dead letter, and no item that waits for code, has this id"};
   const std::int64_t end = jobs().number("SELECT max(seq) + 1 FROM cf_agents_jobs", {}).value_or(1);
   const std::array params{Param(job->seq), Param(end)};
   jobs().run(

@@ -272,6 +272,7 @@ void ScheduleTable::update(ScheduleRow& row) {
   fit(row);
   jobs_.update(row);
   write(row);
+  if (row.missing > 0) jobs_.note_person();
   if (had_error || row.has_failed) jobs_.put(row.seq, JobPart::kLastError, row.last_error);
 }
 

@@ -106,7 +106,7 @@ class ScheduleTable {
   [[nodiscard]] std::vector<std::pair<std::string, Crowd>> crowds(std::int64_t now_ms,
                                                                   std::int64_t least);
 
-  [[nodiscard]] bool has_buried() const { return jobs_.has_buried(); }
+  [[nodiscard]] bool needs_person() const { return jobs_.needs_person(); }
 
   // Gives the row its seq.
   void insert(ScheduleRow& row, std::string_view payload);

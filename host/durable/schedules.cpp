@@ -25,10 +25,10 @@ Schedules::Schedules(storage::AgentDatabase& database, const Clock& clock, Rando
       settings_(settings),
       line_(clock, *this, settings.max_running, ClockRule::kBoth, max_crashes) {}
 
-void Schedules::load() {
+void Schedules::load(bool has_code) {
   for (ScheduleRow& row : table_.load()) {
     ++(row.parent ? children_ : size_);
-    take_up(row);
+    take_up(row, has_code);
   }
 }
 
@@ -103,7 +103,7 @@ Result<void> Schedules::reckon_absence(ScheduleRow& row, std::int64_t from, std:
 }
 
 // Takes over a row of an earlier instance.
-void Schedules::take_up(ScheduleRow& row) {
+void Schedules::take_up(ScheduleRow& row, bool has_code) {
   const std::int64_t now = now_ms();
   bool changed = false;
   if (row.running > 0) {  // in an earlier instance
@@ -115,7 +115,7 @@ void Schedules::take_up(ScheduleRow& row) {
     }
     changed = true;
   }
-  if (row.missing > 0 && row.next_at_ms > now) {  // the class may have the callback now
+  if (has_code && row.missing > 0 && row.next_at_ms > now) {  // the class may have the callback now
     row.next_at_ms = now;
     changed = true;
   }
@@ -273,7 +273,7 @@ Wake Schedules::wake() const {
   wake.working = !line_.claimed().empty();
   // If max_running run, the end of a run begins the next due row.
   if (!line_.full()) wake.at_ms = line_.moment();
-  wake.has_dead = table_.has_buried();
+  wake.needs_person = table_.needs_person();
   return wake;
 }
 

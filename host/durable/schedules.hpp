@@ -63,8 +63,9 @@ class Schedules final : public WorkPart, private LinePolicy<ScheduleRow> {
             ScheduleSettings settings, int max_crashes = kMostCrashes);
 
   // Takes over the rows of an earlier instance. Once, before any other member. Writes a row if its
-  // run was interrupted, or the clock was set back.
-  void load();
+  // run was interrupted, or the clock was set back. `has_code` false: the agent's code is not
+  // there, and what lacks its callback waits on.
+  void load(bool has_code = true);
   // Releases the database. Afterwards only wake() and the counts may be called.
   void close() override;
 
@@ -144,7 +145,7 @@ class Schedules final : public WorkPart, private LinePolicy<ScheduleRow> {
   void die_or_put_off(ScheduleRow& row, const Error& why, std::int64_t now);
 
   // ---- the wall's clock ----
-  void take_up(ScheduleRow& row);
+  void take_up(ScheduleRow& row, bool has_code);
   void bound_wait(ScheduleRow& row, std::int64_t now);
   Result<void> reckon_absence(ScheduleRow& row, std::int64_t from, std::int64_t now);
   void reckon_anew(ScheduleRow& row, std::int64_t last, std::int64_t now);

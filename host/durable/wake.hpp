@@ -30,19 +30,19 @@ struct Wake {
   // administrators find the agent by it.
   std::optional<std::int64_t> unknown_operations{};
 
-  // Some of its work has used up its tries, or had when the agent was last in memory. It wakes no
-  // agent either.
-  bool has_dead = false;
+  // Some of its work has used up its tries, waits for code, or asks for a person; or it was so when
+  // the agent was last in memory. It wakes no agent either.
+  bool needs_person = false;
 
   // Nothing wakes the agent.
   [[nodiscard]] bool none() const { return !working && !at_ms; }
   // The index need not have an entry for the agent.
-  [[nodiscard]] bool is_empty() const { return none() && !unknown_operations && !has_dead; }
+  [[nodiscard]] bool is_empty() const { return none() && !unknown_operations && !needs_person; }
 
   // True if the index must get this wake before the agent commits: the wake that it has, `known`,
   // would be too late.
   [[nodiscard]] bool earlier_than(const Wake& known) const {
-    if ((working && !known.working) || (has_dead && !known.has_dead)) return true;
+    if ((working && !known.working) || (needs_person && !known.needs_person)) return true;
     if (unknown_operations && unknown_operations > known.unknown_operations) return true;
     return at_ms && (!known.at_ms || *at_ms < *known.at_ms);
   }
@@ -61,7 +61,8 @@ inline std::optional<std::int64_t> earliest(std::optional<std::int64_t> a,
 // The wake that covers both.
 inline Wake either(const Wake& a, const Wake& b) {
   return Wake{a.working || b.working, earliest(a.at_ms, b.at_ms),
-              std::max(a.unknown_operations, b.unknown_operations), a.has_dead || b.has_dead};
+              std::max(a.unknown_operations, b.unknown_operations),
+              a.needs_person || b.needs_person};
 }
 
 }  // namespace hearth::durable

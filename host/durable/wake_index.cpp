@@ -16,7 +16,7 @@ void WakeIndex::load(std::int64_t now_ms, const std::function<bool(const storage
   const auto due = static_cast<std::uint32_t>(std::ranges::count_if(entries, is_due));
   const std::uint32_t spread_ms = due > kSpreadFrom ? due : 0;
   for (const storage::WakeEntry& entry : entries) {
-    const Wake wake{entry.working, entry.at_ms, entry.unknown_operations, entry.has_dead};
+    const Wake wake{entry.working, entry.at_ms, entry.unknown_operations, entry.needs_person};
     wakes_[entry.key] = Known{wake, entry.at_ms};
     count(wake, 1);
     schedule(entry.key, is_due(entry) ? now_ms + random_up_to(spread_ms, random) : entry.at_ms);
@@ -37,12 +37,13 @@ void WakeIndex::set(const storage::AgentKey& key, const Wake& wake) {
     Known& known = wakes_[key];
     const bool nearer = wake.at_ms && (!known.at_on_disk || *wake.at_ms < *known.at_on_disk);
     if (!wake.working || !before.working || nearer ||
-        wake.unknown_operations != before.unknown_operations || wake.has_dead != before.has_dead) {
+        wake.unknown_operations != before.unknown_operations ||
+        wake.needs_person != before.needs_person) {
       directory_.set_wake({.key = key,
                            .at_ms = wake.at_ms,
                            .working = wake.working,
                            .unknown_operations = wake.unknown_operations,
-                           .has_dead = wake.has_dead});
+                           .needs_person = wake.needs_person});
       known.at_on_disk = wake.at_ms;
     }
     known.wake = wake;

@@ -22,7 +22,8 @@ class WorkPart {
   virtual void interrupt_on_purpose() = 0;
   // True if some work would probably begin now.
   [[nodiscard]] virtual bool due() const = 0;
-  // When the agent must be awake again for this kind. has_dead: work of it has died since load().
+  // When the agent must be awake again for this kind.
+  // needs_person: since load(), work of it has died or begun to wait for code.
   [[nodiscard]] virtual Wake wake() const = 0;
 
  protected:

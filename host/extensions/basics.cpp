@@ -2,6 +2,7 @@
 
 #include "base/escape.hpp"
 #include "extensions/abi_call.hpp"
+#include "extensions/durable_work.hpp"
 
 #include <chrono>
 
@@ -64,8 +65,18 @@ hearth_status fill(const hearth_host* host, void* out, std::size_t size) noexcep
   return HEARTH_OK;
 }
 
+// ---- hearth.agent/1 ----
+
+Result<void> wait_for_person(AgentContext& it, std::string_view what) {
+  if (what.size() > HEARTH_PERSON_MAX)
+    return Error{Errc::kInvalidArgument, "what a person is to do has at most 256 bytes"};
+  it.work().waits_for_person(what);
+  return {};
+}
+
 constexpr hearth_agent_v1 kAgent = {.evict = kGoneDoor<&AgentContext::evict>,
-                                    .destroy = kGoneDoor<&AgentContext::destroy>};
+                                    .destroy = kGoneDoor<&AgentContext::destroy>,
+                                    .waits_for_person = kGoneDoor<wait_for_person>};
 constexpr hearth_clock_v1 kClock = {.wall_ms = wall_ms, .steady_ns = steady_ns};
 constexpr hearth_log_v1 kLog = {.write = write_log};
 constexpr hearth_random_v1 kRandom = {.fill = fill};

@@ -72,14 +72,16 @@ DurableWork::DurableWork(storage::AgentDatabase& database, const storage::AgentK
 
 // ---- life ---------------------------------------------------------------------------------------
 
-void DurableWork::load(const std::optional<durable::EndedProcess>& ended, bool had_dead) {
-  had_dead_ = had_dead;
+void DurableWork::load(const std::optional<durable::EndedProcess>& ended, bool needed_person,
+                       bool has_code) {
+  has_code_ = has_code;
+  needed_person_ = needed_person;
   if (!database_.exists() || !jobs_.exists()) return;
   if (ended) {
     plans_singly_ = is_of_fibers(*ended);
     jobs_.count_crash(*ended);
   }
-  fibers_.load();
+  fibers_.load(has_code);
   if (jobs_.has_any(durable::JobKind::kSchedule)) schedules();
   if (jobs_.has_any(durable::JobKind::kItem)) queue();
   if (jobs_.has_any(durable::JobKind::kNotice)) notices();
@@ -99,10 +101,10 @@ bool DurableWork::is_of_fibers(const durable::EndedProcess& ended) {
 }
 
 void DurableWork::close() {
-  had_dead_ = wake().has_dead;
+  needed_person_ = wake().needs_person;
   is_closed_ = true;
   try {
-    if (had_dead_ && !database_.broken()) had_dead_ = jobs_.any_dead();
+    if (needed_person_ && !database_.broken()) needed_person_ = jobs_.any_needs_person();
   } catch (const StorageError&) {  // NOLINT(bugprone-empty-catch): the index may say so in vain
   }
   for (durable::WorkPart* part : parts_) part->close();
@@ -117,7 +119,11 @@ Part& DurableWork::made(std::unique_ptr<Part>& part, More&&... more) {
   if (!part) {
     part = std::make_unique<Part>(database_, std::forward<More>(more)...);
     parts_.push_back(part.get());
-    part->load();
+    if constexpr (requires { part->load(has_code_); }) {
+      part->load(has_code_);
+    } else {
+      part->load();
+    }
   }
   return *part;
 }
@@ -171,6 +177,22 @@ void DurableWork::warn_of_duplicates(std::string_view callback) {
 
 void DurableWork::keep_trace(durable::JobKind kind, std::string_view id, std::string_view trace) {
   if (!trace.empty()) jobs_.keep_trace(kind, id, trace);
+}
+
+void DurableWork::waits_for_person(std::string_view what) {
+  constexpr std::string_view kId = "person";
+  const auto known = jobs_.find(durable::JobKind::kQuestion, kId);
+  if (known ? known->name == what : what.empty()) return;
+  if (known) jobs_.erase(known->seq);
+  if (what.empty()) return;
+  durable::Job question{.kind = durable::JobKind::kQuestion,
+                        .state = durable::JobState::kDead,
+                        .id = std::string(kId),
+                        .name = std::string(what),
+                        .created_at_ms = now_ms()};
+  jobs_.insert(question);
+  question.dead = true;
+  jobs_.update(question);
 }
 
 std::string DurableWork::trace_of(const DueWork& work) {
@@ -312,7 +334,8 @@ bool DurableWork::empty() const {
 durable::Wake DurableWork::wake() const {
   durable::Wake wake;
   for (const durable::WorkPart* part : parts_) wake = either(wake, part->wake());
-  wake.has_dead = had_dead_ || (wake.has_dead && !is_closed_);
+  wake.needs_person =
+      needed_person_ || ((wake.needs_person || jobs_.needs_person()) && !is_closed_);
   return wake;
 }
 

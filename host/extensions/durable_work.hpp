@@ -93,10 +93,11 @@ class DurableWork {
   // they name none.
   void use(const AgentCalls& calls) { calls_ = &calls; }
   // Takes over the rows of an earlier instance. Once, before any other member. `ended`: the crash
-  // of that instance's process, if work of this agent caused it. `had_dead`: Wake::has_dead as the
-  // index has it.
+  // of that instance's process, if work of this agent caused it. `needed_person`: as the index has
+  // it (Wake::needs_person). `has_code` false: an administrator looks, and what waits for code
+  // waits on.
   void load(const std::optional<durable::EndedProcess>& ended = std::nullopt,
-            bool had_dead = false);
+            bool needed_person = false, bool has_code = true);
   // Releases the database. Afterwards only wake() and the other const members may be called. Only
   // now it looks whether dead work was revived or removed.
   void close();
@@ -120,7 +121,7 @@ class DurableWork {
   // later end of its hook has no effect.
   void continued(std::string_view fiber_id);
   // The work of this running fiber cannot read `what`, such as its checkpoint.
-  Result<std::string> wait_for_code(durable::FiberHandle fiber, std::string_view what);
+  Result<durable::FiberChange> wait_for_code(durable::FiberHandle fiber, std::string_view what);
   // Since the last call, code could not read what an earlier version has stored for durable work.
   bool take_unreadable() { return std::exchange(is_unreadable_, false); }
   // The news of turns for clients, since the last call.
@@ -144,6 +145,9 @@ class DurableWork {
   void keep_trace(durable::JobKind kind, std::string_view id, std::string_view trace);
   // The trace of a fiber, by its id; empty: it has none.
   [[nodiscard]] std::string trace_of_fiber(std::string_view id);
+  // The agent waits for a person, who does what this names; empty: it does not any more. Joins the
+  // agent's open transaction.
+  void waits_for_person(std::string_view what);
   // Reports the operations with a new state since the last call.
   void report_operations();
   // Reaches the stop point once the open transaction has been committed.
@@ -240,7 +244,8 @@ class DurableWork {
   // Traces of the notifications in progress, by id.
   std::map<std::string, std::string, std::less<>> notice_traces_;
 
-  bool had_dead_ = false;  // when it was loaded, or closed
+  bool needed_person_ = false;
+  bool has_code_ = true;  // when it was loaded
   bool is_closed_ = false;
   bool is_unreadable_ = false;      // see take_unreadable()
   bool alarm_comes_first_ = false;  // in next_notice()

@@ -175,12 +175,13 @@ void DurableWork::report_waiting(std::string_view id, std::string_view what) {
   report(DurableEvent::kFiberUnknown, id, why);
 }
 
-Result<std::string> DurableWork::wait_for_code(durable::FiberHandle fiber, std::string_view what) {
+Result<durable::FiberChange> DurableWork::wait_for_code(durable::FiberHandle fiber,
+                                                        std::string_view what) {
   auto change = fibers_.wait_for_code(fiber);
-  if (!change) return change.error();
+  if (!change) return change;
   is_unreadable_ = true;
   report_waiting(change->id, what);
-  return std::move(change->record);
+  return change;
 }
 
 void DurableWork::hook_failed(const std::string& id, std::string_view why, bool is_final) {

@@ -7,7 +7,7 @@
 #include "base/stop_point.hpp"
 #include "extensions/abi_call.hpp"
 #include "extensions/durable_work.hpp"
-#include "extensions/operation_spans.hpp"
+#include "extensions/work_spans.hpp"
 #include "json/json.hpp"
 #include "json/json_text.hpp"
 #include "storage/agent_database.hpp"
@@ -321,9 +321,9 @@ constexpr std::uint32_t kFetchFlags =
 // The trace of the operation that it belongs to, or else of the event.
 std::string above_request(const AgentContext& it, std::string_view operation,
                           const std::string& event) {
-  const auto* const operations = it.extensions().find<OperationSpans>();
-  if (operations == nullptr || operation.empty()) return event;
-  const Span span = operations->span_of(operation);
+  auto* const spans = it.extensions().find<WorkSpans>();
+  if (spans == nullptr || operation.empty()) return event;
+  const Span span = spans->span_of(SpannedWork::kOperation, operation);
   return span.is_none() ? event : span.text();
 }
 

@@ -5,6 +5,7 @@
 #include "base/utf8.hpp"
 #include "extensions/abi_call.hpp"
 #include "extensions/durable_work.hpp"
+#include "extensions/work_spans.hpp"
 #include "json/json_object_text.hpp"
 #include "json/json_scanner.hpp"
 #include "json/json_text.hpp"
@@ -16,8 +17,28 @@ namespace hearth::extensions {
 
 // ---- what it does -------------------------------------------------------------------------------
 
+using durable::FiberChange;
 using durable::FiberKeeping;
 using durable::FiberStatus;
+
+namespace {
+
+void begin_span(AgentContext& agent, durable::FiberHandle fiber) {
+  if (!agent.ports().record_spans()) return;
+  if (const durable::Job* const job = agent.work().fibers().find_running(fiber))
+    agent.of<WorkSpans>().begin(SpannedWork::kFiber, job->id, job->name);
+}
+
+void end_span(const AgentContext& agent, const FiberChange& change) {
+  auto* const spans = agent.extensions().find<WorkSpans>();
+  if (spans == nullptr) return;
+  const bool has_failed = change.status != FiberStatus::kCompleted;
+  spans->end(SpannedWork::kFiber, change.id, to_string(change.status), has_failed);
+  for (const std::string& id : change.inner)
+    spans->end(SpannedWork::kFiber, id, to_string(FiberStatus::kAborted), true);
+}
+
+}  // namespace
 
 Result<durable::Fibers::Started> FiberExtension::start(const durable::FiberRequest& request) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
@@ -29,6 +50,7 @@ Result<durable::Fibers::Started> FiberExtension::start(const durable::FiberReque
   agent_.commit_now();  // the record is on disk before the work's first instruction
   stop_point("managed.start.committed");
   if (started->is_parked) return started;
+  begin_span(agent_, started->fiber);
   agent_.work().report(DurableEvent::kFiberRunStarted, started->id, name);
   if (started->was_offered) agent_.fiber_continued(started->id);
   tell_clients_of_turns(agent_.clients(), agent_.work());
@@ -86,6 +108,7 @@ Result<std::uint64_t> FiberExtension::resume(std::string_view id) {
   stop_point("managed.resume.written");
   agent_.commit_now();
   stop_point("managed.resume.committed");
+  begin_span(agent_, *fiber);
   agent_.fiber_continued(its_id);
   return *fiber;
 }
@@ -117,6 +140,7 @@ Result<std::string> FiberExtension::settle(std::uint64_t fiber, std::string_view
 Result<std::string> FiberExtension::settled(Result<durable::FiberChange> change,
                                             std::string_view why) {
   if (change.has_error()) return change.error();
+  end_span(agent_, *change);
   stop_point("managed.settle.written");
   agent_.work().stop_at_commit("managed.settle.committed");
   const FiberStatus status = change->status;
@@ -129,11 +153,20 @@ Result<std::string> FiberExtension::settled(Result<durable::FiberChange> change,
   return std::move(change->record);
 }
 
+Result<std::string> FiberExtension::wait_for_code(std::uint64_t fiber, std::string_view what) {
+  if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
+  auto change = agent_.work().wait_for_code(fiber, what);
+  if (change.has_error()) return change.error();
+  end_span(agent_, *change);
+  return std::move(change->record);
+}
+
 Result<std::string> FiberExtension::cancel(std::string_view id, std::string_view key,
                                            std::string_view reason) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
   auto change = agent_.work().fibers().cancel(id, key, reason);
   if (change.has_error()) return change.error();
+  end_span(agent_, *change);
   stop_point("managed.cancel.written");
   agent_.work().stop_at_commit("managed.cancel.committed");
   agent_.work().report(DurableEvent::kFiberCancelled, change->id, reason);
@@ -151,6 +184,7 @@ Result<void> FiberExtension::resolve(std::string_view id, std::string_view outco
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
   const auto change = agent_.work().fibers().resolve(id, outcome, who);
   if (change.has_error()) return change.error();
+  end_span(agent_, *change);
   report_inner(*change, "its outer fiber was aborted");
   return {};
 }
@@ -226,9 +260,8 @@ Result<std::string> settle_fiber(AgentContext& it, hearth_fiber fiber, std::uint
                  "work ends as COMPLETED, ERROR, FINAL_ERROR, ABORTED or OUTCOME, or waits: "
                  "NEEDS_CODE"};
   if (end == FiberStatus::kCompleted && !is_valid_utf8(body.bytes)) return bad_slice();
-  if (auto refusal = it.work_refusal()) return *std::move(refusal);
   const std::string reason = failed || waits ? readable_reason(body.bytes) : std::string();
-  if (waits) return it.work().wait_for_code(fiber, reason);
+  if (waits) return FiberExtension(it).wait_for_code(fiber, reason);
   return FiberExtension(it).settle(fiber, end, failed ? std::string_view(reason) : body.bytes,
                                    is_final);
 }

@@ -31,6 +31,8 @@ class FiberExtension {
                              std::string_view body, bool is_final = false);
   // With an outcome, as Fibers::settle().
   Result<std::string> settle(std::uint64_t fiber, std::string_view outcome_json);
+  // The work cannot go on in this version of the code. Gives the record after the change.
+  Result<std::string> wait_for_code(std::uint64_t fiber, std::string_view what);
   // Gives the record after the change.
   Result<std::string> cancel(std::string_view id, std::string_view key, std::string_view reason);
   Result<void> resolve(std::string_view id, std::string_view outcome,

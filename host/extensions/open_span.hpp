@@ -1,6 +1,7 @@
 #pragma once
-// Spans that are recorded for a collector of traces (OpenTelemetry). An event, a call of another
-// agent, a request to another server and an operation of the ledger are a span each.
+// Spans that are recorded for a collector of traces (OpenTelemetry). An event, a run of a
+// fiber, a call of another agent, a request to another server and an operation of the ledger are a
+// span each.
 
 #include "base/clock.hpp"
 #include "extensions/trace.hpp"

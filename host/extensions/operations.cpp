@@ -4,7 +4,7 @@
 #include "base/stop_point.hpp"
 #include "extensions/abi_call.hpp"
 #include "extensions/fibers.hpp"
-#include "extensions/operation_spans.hpp"
+#include "extensions/work_spans.hpp"
 #include "json/json_object_text.hpp"
 
 #include <hearth/ext/drain.h>
@@ -43,10 +43,10 @@ Result<void> check_listed(const AgentContext& agent, const durable::OperationReq
                                            " with another effect"};
 }
 
-void end_span(const AgentContext& agent, std::uint64_t operation, std::string_view state,
+void end_span(const AgentContext& agent, std::string_view id, std::string_view state,
               bool has_failed) {
-  if (auto* const spans = agent.extensions().find<OperationSpans>())
-    spans->end(operation, state, has_failed);
+  if (auto* const spans = agent.extensions().find<WorkSpans>())
+    spans->end(SpannedWork::kOperation, id, state, has_failed);
 }
 
 }  // namespace
@@ -58,8 +58,8 @@ Result<OperationsExtension::Begun> OperationsExtension::begin(
   auto begun = agent_.work().operations().begin(request);
   agent_.work().report_operations();
   if (begun.has_error()) return begun.error();
-  if (agent_.ports().record_spans())
-    agent_.of<OperationSpans>().begin(begun->operation, begun->id, request.kind);
+  if (begun->operation != 0 && agent_.ports().record_spans())
+    agent_.of<WorkSpans>().begin(SpannedWork::kOperation, begun->id, request.kind);
   if (begun->decision != OperationDecision::kRun) return Begun{*std::move(begun), 0};
   stop_point("operation.started.written");
   agent_.work().stop_at_commit("operation.started.committed");
@@ -71,7 +71,7 @@ Result<OperationsExtension::Begun> OperationsExtension::begin(
   if (wait.has_error()) {
     ledger.never_begins(begun->operation);
     (void)ledger.settle(begun->operation, OperationOutcome::kCutOff, wait.error().message);
-    end_span(agent_, begun->operation, to_string(wait.error().code), true);
+    end_span(agent_, begun->id, to_string(wait.error().code), true);
     agent_.work().report_operations();
     return wait.error();
   }
@@ -83,11 +83,13 @@ Result<OperationState> OperationsExtension::settle(std::uint64_t operation,
                                                    OperationOutcome outcome,
                                                    std::string_view body) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  const auto state = agent_.work().operations().settle(operation, outcome, body);
+  auto& ledger = agent_.work().operations();
+  const std::string id = ledger.id_of_run(operation);
+  const auto state = ledger.settle(operation, outcome, body);
   agent_.work().report_operations();
   if (!state && state.error().code != Errc::kLimitExceeded) return state;
   const OperationState reached = state ? *state : OperationState::kCompleted;
-  end_span(agent_, operation, to_string(reached), reached != OperationState::kCompleted);
+  end_span(agent_, id, to_string(reached), reached != OperationState::kCompleted);
   stop_point("operation.settled.written");
   agent_.work().stop_at_commit("operation.settled.committed");
   return state;
@@ -251,7 +253,7 @@ hearth_status begin_operation(AgentContext& it, const hearth_operation_start& gi
   if (given.can_probe > 1 || given.can_resume > 1 || given.acts_by_request > 1 ||
       given.reserved != 0)
     return fail(it, HEARTH_E_INVALID, "begin() has an unknown flag");
-  if (given.fiber != 0 && it.work().fibers().id_of(given.fiber) == nullptr)
+  if (given.fiber != 0 && it.work().fibers().find_running(given.fiber) == nullptr)
     return fail(it, HEARTH_E_GONE, "the fiber has ended");
   durable::OperationRequest wanted;
   wanted.effect = static_cast<durable::Effect>(given.effect);
@@ -352,7 +354,7 @@ constexpr hearth_operations_v1 kOperations = {
     .path = kDoor<operation_path>,
     .drop_answer = kDoor<drop_operation_answer, DoorKind::kWork>,
     .set_cost = kDoor<set_operation_cost, DoorKind::kWork>,
-    .describe = kDoor<&OperationSpans::describe>};
+    .describe = kDoor<&WorkSpans::describe>};
 
 }  // namespace
 

@@ -49,8 +49,8 @@ constexpr Registered registered(std::string_view id) {
          "hearth." #extension "/1 " #function __VA_OPT__(, ) __VA_ARGS__>
 
 constexpr auto kRegistered = std::to_array<Registered>({
-    registered<&agent_extension, HEARTH_WATCHED(agent, evict), HEARTH_WATCHED(agent, destroy)>(
-        HEARTH_EXT_AGENT),
+    registered<&agent_extension, HEARTH_WATCHED(agent, evict), HEARTH_WATCHED(agent, destroy),
+               HEARTH_WATCHED(agent, waits_for_person)>(HEARTH_EXT_AGENT),
     registered<&alarms_extension, HEARTH_WATCHED(alarms, set), HEARTH_WATCHED(alarms, list),
                HEARTH_WATCHED(alarms, cancel)>(HEARTH_EXT_ALARMS),
     registered<&audit_extension, HEARTH_WATCHED(audit, record)>(HEARTH_EXT_AUDIT),

@@ -22,6 +22,7 @@ enum class WaitKind : std::uint8_t {
   kRoom,        // limits.max_live_agents, or descriptors
   kPermit,      // too many agents start at once. Why they start
   kTrial,       // it failed to start on a version under trial. The failure
+  kOnTrial,     // it runs on code or settings under trial. Which of the two
   kNoClass,     // no class of this name is served. Why, if that is known
   kQuarantine,  // its class crashed the server too often. The class; the crash
   kRemoval,     // the files of a destroyed agent of this name are being removed
@@ -41,8 +42,10 @@ enum class WaitKind : std::uint8_t {
   kItem,          // an item of the queue waits for its next try. The callback; the last error
   kSchedule,      // a schedule waits for its time. The callback
   kAlarm,         // an alarm waits for its time
+  kPerson,        // its code says that it waits for a person. For what
   kApproval,      // a chat waits until a call of a tool is approved. The tool; the call
   kClientTool,    // a chat waits for a client that executes a tool. The tool; the call
+  kMore,          // it has more work than is named
   kNotice,        // a notification to another agent is not delivered yet. Class/name; last error
 };
 

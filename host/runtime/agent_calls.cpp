@@ -221,18 +221,23 @@ void AgentCalls::finish(CallId id, CallInProgress& call, const Result<std::strin
 void AgentCalls::end_span(CallInProgress& call, std::string_view error) const {
   extensions::OpenSpan span = std::move(call.traced);
   if (!span.is_open()) return;
-  const std::string agent_class(parts_.agent_class.name());
-  const std::string kind(to_string(call.kind));
-  span.name(agent_class + '.' + (call.method.empty() ? kind : call.method));
-  span.set("hearth.agent.class", agent_class);
-  span.set("hearth.agent.name", parts_.agent.key().name);
-  span.set("hearth.event", kind);
   if (call.work && !call.work->name.empty()) span.set("hearth.work", call.work->name);
   if (call.kind == EventKind::kRequest) {
     span.set("http.request.method", call.method);
     if (error.empty())
       span.set("http.response.status_code", static_cast<std::int64_t>(call.head.status));
   }
+  end_span(span, call.kind, call.method, error);
+}
+
+void AgentCalls::end_span(extensions::OpenSpan& span, EventKind kind, std::string_view method,
+                          std::string_view error) const {
+  if (!span.is_open()) return;
+  const std::string agent_class(parts_.agent_class.name());
+  span.name(agent_class + '.' + std::string(method.empty() ? to_string(kind) : method));
+  span.set("hearth.agent.class", agent_class);
+  span.set("hearth.agent.name", parts_.agent.key().name);
+  span.set("hearth.event", std::string(to_string(kind)));
   span.fail(error);
   span.end();
 }

@@ -82,6 +82,10 @@ class AgentCalls final : public CallsInProgress, public extensions::AgentCalls {
 
   // ---- what goes out ----
   void finish(CallId id, CallInProgress& call, const Result<std::string_view>& outcome);
+  // The recorded span of an event of this kind ends. `method` is empty where there is none, and
+  // `error` if the event has not failed.
+  void end_span(extensions::OpenSpan& span, EventKind kind, std::string_view method,
+                std::string_view error) const;
   // The client is gone: answers to it are dropped.
   void forget_connection(ConnectionId id);
   // The instance ends: answers every call with `why`. With `again`, those whose caller still waits
@@ -126,7 +130,6 @@ class AgentCalls final : public CallsInProgress, public extensions::AgentCalls {
   [[nodiscard]] Result<void> may_submit() const;
   [[nodiscard]] SubmittedOperation submitted(std::uint32_t operation, std::uint64_t token) const;
   void arm(CallId id, CallInProgress& call, std::chrono::milliseconds timeout);
-  // Its span, if that is recorded, ends. `error` is empty if the event has not failed.
   void end_span(CallInProgress& call, std::string_view error) const;
 
   const Parts parts_;

@@ -76,7 +76,7 @@ void AgentCommits::tell_later(const durable::Wake& wake) {
 void AgentCommits::at_end(const durable::Wake& rest) {
   durable::Wake wake = known_;
   wake.unknown_operations = rest.unknown_operations;
-  wake.has_dead = rest.has_dead;
+  wake.needs_person = rest.needs_person;
   // Work in progress may be due already, at the time that the index knows.
   if (!rest.working) wake.at_ms = rest.at_ms;
   tell_later(wake);

@@ -33,14 +33,14 @@ class CodeOnStack {
       code.entered_ = true;
       code.call_ = call;
       code.method_ = method;
-      code.span_ = span;
+      code.span_ = code.entry_span_ = span;
       ++code.turns_;
     }
     ~Entry() {
       code_.entered_ = false;
       code_.call_ = 0;
       code_.method_.clear();
-      code_.span_ = {};
+      code_.span_ = code_.entry_span_ = {};
       if (const auto cause = std::move(code_.state_cause_)) cause->has_waited = true;
     }
     Entry(const Entry&) = delete;
@@ -70,6 +70,8 @@ class CodeOnStack {
   // The method of that call, also when the call is over.
   [[nodiscard]] const std::string& method() const { return method_; }
   [[nodiscard]] const extensions::Span& span() const { return span_; }
+  // The code goes on under this span; none: under that of the event.
+  void go_on_under(const extensions::Span& span) { span_ = span.is_none() ? entry_span_ : span; }
   // How often the code was entered so far.
   [[nodiscard]] std::uint64_t turns() const { return turns_; }
 
@@ -109,6 +111,7 @@ class CodeOnStack {
   CallId call_ = 0;
   std::string method_;  // keeps its memory
   extensions::Span span_;
+  extensions::Span entry_span_;
   std::uint64_t turns_ = 0;
   std::optional<WorkMark> work_;
   bool tells_work_ = false;

@@ -96,7 +96,7 @@ Result<void> LiveAgent::start(const extensions::Span& span) {
   if (is_object && services_.files.record_object(parts_.key, services_.random))
     commits_.directory_was_written(false);
   work_.use(calls_);
-  load_work();
+  load_work(true);
   if (Result<void> known = check_schema(); known.has_error()) return known;
   const bool migrates = must_migrate();  // asked before the instance writes anything
   {
@@ -175,9 +175,11 @@ bool LiveAgent::admit(Connection& connection, SteadyTime now) {
   event.kind = EventKind::kConnecting;
   connection.deciding = true;
   const Span span = span_of(connection.origin);
+  extensions::OpenSpan traced(spans().log(), span, extensions::SpanKind::kServer);
   const Result<void> decision = enter(event, span);
   connection.deciding = false;
   const bool is_let_in = !decision.has_error() || decision.error().code == Errc::kUnsupported;
+  calls_.end_span(traced, event.kind, {}, is_let_in ? "" : to_string(decision.error().code));
   figures_.event_ended(EventKind::kConnecting,
                        is_let_in ? EventOutcome::kOk : EventOutcome::kError);
   if (decision.has_error() && decision.error().code != Errc::kUnsupported && !connection.closing) {

@@ -240,7 +240,7 @@ class LiveAgent final : public extensions::AgentContext,
   [[nodiscard]] bool must_migrate() const;
   void deliver_migrate(const Span& cause);
   bool begin_work(bool may_recover);
-  void load_work();
+  void load_work(bool has_code);
   void write_failed(const StorageError& failure);
   [[nodiscard]] extensions::SpanSource& spans() const;
   // The span of an event: below its cause, or the first of a trace if there is no cause.
@@ -268,6 +268,7 @@ class LiveAgent final : public extensions::AgentContext,
   // Reports the fibers that an earlier instance left.
   void report_left_over();
   [[nodiscard]] Span span_of_left_over(std::string_view fiber);
+  [[nodiscard]] Span span_of_run(durable::FiberHandle fiber);
   void schedule_flush();
   bool flush_at_turn_end(bool is_last);
   void flush();

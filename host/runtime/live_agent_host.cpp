@@ -73,7 +73,7 @@ void LiveAgent::lose_turn() {
 
 void LiveAgent::open() {
   if (commits_.must_hold_back()) outbox_.hold_back();
-  load_work();
+  load_work(false);
 }
 
 void LiveAgent::receive(AgentVisit& visit) {

@@ -4,6 +4,7 @@
 #include "extensions/call.hpp"
 #include "extensions/fibers.hpp"
 #include "extensions/operations.hpp"
+#include "extensions/work_spans.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -65,8 +66,9 @@ bool LiveAgent::send_notice(bool may_notify) {
 
 // Takes over the work of an earlier process. On a full disk what that writes cannot be committed:
 // it is undone, so that the agent can be read, and made again by the next instance.
-void LiveAgent::load_work() {
-  work_.load(services_.crashed.take(parts_.key), services_.alarms.known(parts_.key).has_dead);
+void LiveAgent::load_work(bool has_code) {
+  work_.load(services_.crashed.take(parts_.key), services_.alarms.known(parts_.key).needs_person,
+             has_code);
   if (!database_.dirty() || services_.data.has_room()) return;
   database_.roll_back();
   work_waits_for_room_ = true;
@@ -151,6 +153,15 @@ void LiveAgent::works_for(durable::FiberHandle fiber, CallId call) {
   if (!instance_) return;  // the instance is being made, and no fiber runs
   code_.tells_work();
   does(fiber != 0 ? WorkMark{work_.fibers().row_of(fiber)} : work_of(call));
+  code_.go_on_under(span_of_run(fiber));
+}
+
+// Of the run of this fiber; none: it is not recorded.
+extensions::Span LiveAgent::span_of_run(durable::FiberHandle fiber) {
+  auto* const spans = extensions().find<extensions::WorkSpans>();
+  const durable::Job* const job = spans != nullptr ? work_.fibers().find_running(fiber) : nullptr;
+  return job != nullptr ? spans->span_of(extensions::SpannedWork::kFiber, job->id)
+                        : extensions::Span();
 }
 
 // The hook of a continued fiber has no time limit.

@@ -36,7 +36,7 @@ class Repair {
     directory_.empty_wal();
     for (storage::WakeEntry& each : directory_.wakes())
       known_wakes_[std::move(each.key)] = {each.working, each.at_ms, each.unknown_operations,
-                                           each.has_dead};
+                                           each.needs_person};
     for (AgentKey& each : directory_.condemned()) {
       if (restored != nullptr && each == *restored) {
         directory_.forget_condemned(each);
@@ -111,16 +111,16 @@ class Repair {
                       .at_ms = earlier.at_ms,
                       .working = earlier.working,
                       .unknown_operations = earlier.unknown_operations,
-                      .has_dead = earlier.has_dead});
+                      .needs_person = earlier.needs_person});
   }
 
   // When the agent's rows want it to be awake. Changes that loading makes to the rows are not kept.
   durable::Wake wake_of(const AgentKey& key, const fs::path& file) {
     storage::AgentDatabase database(file, key, {.must_exist = true});
     extensions::DurableWork work(database, key, clock_, random_, settings_, events_, stops_);
-    work.load();
+    work.load(std::nullopt, false, false);
     durable::Wake wake = work.wake();
-    wake.has_dead = durable::Jobs(database).any_dead();
+    wake.needs_person = durable::Jobs(database).any_needs_person();
     // Loading changes rows according to the class's settings, which are unknown here: the agent
     // should wake at once.
     if (database.dirty() && !wake.none()) wake.at_ms = unix_millis(clock_.wall_now());

@@ -144,8 +144,10 @@ class Shard final : private extensions::SubAgents {
     AgentState state = AgentState::kCold;
     bool in_memory = false;
     std::size_t connections = 0;
-    std::string version;  // of its code, while it is in memory
-    durable::Wake wake;   // what the wake index says
+    std::string version;                  // of its code, while it is in memory
+    std::string sha256;                   // of its library's content then
+    const ServedClass* served = nullptr;  // the same, to compare: it may be gone by now
+    durable::Wake wake;                   // what the wake index says
     bool condemned = false;
     std::optional<std::int64_t> last_active_ms = {};  // Unix time, while it is in memory
   };

@@ -15,7 +15,7 @@ std::vector<extensions::Wait> waits_of(const durable::Wake& wake) {
   using extensions::WaitKind;
   std::vector<extensions::Wait> all;
   if (wake.unknown_operations.value_or(0) > 0) all.push_back({.kind = WaitKind::kUnknown});
-  if (wake.has_dead) all.push_back({.kind = WaitKind::kDeadItem});
+  if (wake.needs_person) all.push_back({.kind = WaitKind::kDeadItem});
   if (wake.at_ms && durable::is_next_version(*wake.at_ms)) {
     all.push_back({.kind = WaitKind::kCode});
   } else if (wake.at_ms) {
@@ -39,7 +39,11 @@ Shard::Standing Shard::standing(const storage::AgentKey& key) const {
   if (standing.in_memory) {
     standing.last_active_ms = unix_millis_of(slot->last_activity(), loop_.clock());
   }
-  if (slot->version() != nullptr) standing.version = slot->version()->agent_class->version();
+  standing.served = slot->version();
+  if (standing.served != nullptr) {
+    standing.version = standing.served->agent_class->version();
+    standing.sha256 = standing.served->agent_class->sha256();
+  }
   return standing;
 }
 

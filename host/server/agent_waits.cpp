@@ -3,7 +3,6 @@
 #include "base/clock.hpp"
 #include "base/sha256.hpp"
 #include "diagnosis/call_records.hpp"
-#include "durable/wake.hpp"
 #include "extensions/agent_context.hpp"
 #include "extensions/durable_work.hpp"
 #include "protocol/class_segment.hpp"
@@ -55,7 +54,8 @@ std::vector<Wait> durable_waits(extensions::AgentContext& agent, bool is_live) {
   for (durable::UnknownOperation& each : agent.work().standing_unknown())
     waits.push_back({.kind = WaitKind::kUnknown,
                      .subject = std::move(each.id),
-                     .detail = std::move(each.kind)});
+                     .detail = std::move(each.kind),
+                     .since_ms = each.since_ms});
   std::ranges::move(chat_waits(agent), std::back_inserter(waits));
   if (agent.settings().operations.kinds.empty()) return waits;
   for (std::string& kind : agent.work().operations().used_up())
@@ -98,18 +98,14 @@ AgentWaits::Seen AgentWaits::look(const storage::AgentKey& key,
     return seen;
   }
   const AgentState state = there->standing.state;
-  const auto& wakes_at_ms = there->standing.wake.at_ms;
   seen.state = state_word(state);
   seen.waits = there->waits;
   seen.is_known = state != AgentState::kCold || !seen.waits.empty();
   add_class(seen);
+  add_trial(seen, there->standing);
   const bool is_live = state == AgentState::kLive;
   if (state == AgentState::kWaking || state == AgentState::kLeaving) {
     seen.not_seen = "it can be read when the agent is live or cold";
-  } else if (state == AgentState::kCold && wakes_at_ms && durable::is_next_version(*wakes_at_ms)) {
-    // A load makes its work try again, which wakes it.
-    seen.waits.push_back({.kind = WaitKind::kCode});
-    seen.not_seen = "to open it would wake it; all of it waits for code";
   } else {
     add_work(seen, is_live, until);
   }
@@ -153,6 +149,19 @@ void AgentWaits::add_class(Seen& seen) const {
   }
   seen.waits.push_back(
       {.kind = WaitKind::kNoClass, .detail = served ? served->refusal : std::string()});
+}
+
+// It runs: so nothing waits for the trial, but a crash or a failed start ends this version.
+void AgentWaits::add_trial(Seen& seen, const runtime::Shard::Standing& standing) const {
+  if (standing.served == nullptr) return;
+  const auto add = [&](const char* what) {
+    seen.waits.push_back({.kind = WaitKind::kOnTrial, .detail = what});
+  };
+  if (parts_.ledger.is_on_trial(standing.sha256)) add("library");
+  const std::string segment = protocol::kebab_case(seen.key.agent_class);
+  const auto trial = parts_.ledger.find({plugins::Subject::Kind::kSettings, segment});
+  const bool is_newest = parts_.runtime.classes().find(segment).get() == standing.served;
+  if (trial && !trial->on_trial.empty() && is_newest) add("settings");
 }
 
 void AgentWaits::add_work(Seen& seen, bool is_live,

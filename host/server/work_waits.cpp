@@ -18,6 +18,9 @@ using durable::JobState;
 using extensions::Wait;
 using extensions::WaitKind;
 
+// What the library of chats says; chat_waits() tells it call by call.
+constexpr std::string_view kChatQuestion = "hearth.chat";
+
 // Of a row, in the order of kWaitingJobs.
 struct WaitingJob {
   JobKind kind{};
@@ -43,7 +46,7 @@ constexpr std::string_view kWaitingJobs =
     "coalesce((SELECT body FROM cf_agents_job_documents WHERE job = seq AND part = 6), "
     "(SELECT body FROM cf_agents_job_documents WHERE job = seq AND part = 5), '') "
     "FROM cf_agents_jobs WHERE dead OR (state < 2 AND ended_at IS NULL) "
-    "ORDER BY dead DESC, due_at LIMIT ?";
+    "ORDER BY dead OR missing > 0 OR (due_at IS NOT NULL AND due_at >= ?2) DESC, due_at LIMIT ?1";
 
 WaitingJob read_job(const storage::Rows& row) {
   return {static_cast<JobKind>(row.integer(0)),
@@ -85,6 +88,9 @@ std::optional<WaitKind> kind_of_job(const WaitingJob& job, bool is_live) {
     case JobKind::kItem: return item_wait(job);
     case JobKind::kNotice: return job.is_dead ? WaitKind::kDeadNotice : WaitKind::kNotice;
     case JobKind::kAlarm: return job.is_dead ? WaitKind::kDeadNotice : WaitKind::kAlarm;
+    case JobKind::kQuestion:
+      if (job.name != kChatQuestion) return WaitKind::kPerson;
+      break;
     case JobKind::kTelling: break;
   }
   return std::nullopt;
@@ -93,8 +99,11 @@ std::optional<WaitKind> kind_of_job(const WaitingJob& job, bool is_live) {
 Wait wait_of_job(WaitingJob job, WaitKind kind) {
   Wait wait;
   wait.kind = kind;
-  wait.subject = job.kind == JobKind::kFiber ? std::move(job.id) : std::move(job.name);
-  wait.detail = kind == WaitKind::kLane ? std::move(job.lane) : std::move(job.last_error);
+  const bool asks = kind == WaitKind::kPerson;
+  if (!asks) wait.subject = job.kind == JobKind::kFiber ? std::move(job.id) : std::move(job.name);
+  wait.detail = kind == WaitKind::kLane ? std::move(job.lane)
+                : asks                  ? std::move(job.name)
+                                        : std::move(job.last_error);
   if (kind == WaitKind::kCode && wait.detail.empty()) wait.detail = "its code is not there";
   wait.since_ms = job.since_ms;
   if (!job.is_dead && !job.waits_for_code() && !job.is_paused) wait.until_ms = job.due_at_ms;
@@ -107,8 +116,13 @@ std::vector<Wait> work_waits(storage::AgentDatabase& database, bool is_live) {
   std::vector<Wait> waits;
   if (!durable::Jobs(database).exists()) return waits;
   storage::Statement statement(database.connection(), kWaitingJobs);
-  const std::array params{storage::Param(static_cast<std::int64_t>(kMostWaits))};
+  const std::array params{storage::Param(static_cast<std::int64_t>(kMostWaits) + 1),
+                          storage::Param(durable::kFirstOfNextVersion)};
   for (storage::Rows rows = statement.query(params); rows.next();) {
+    if (waits.size() == kMostWaits) {
+      waits.push_back({.kind = WaitKind::kMore});
+      break;
+    }
     WaitingJob job = read_job(rows);
     if (const auto kind = kind_of_job(job, is_live))
       waits.push_back(wait_of_job(std::move(job), *kind));

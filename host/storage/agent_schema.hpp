@@ -13,7 +13,8 @@ namespace hearth::storage {
 //   seq          the order of acceptance
 //   kind         2 fiber, 3 schedule (or one run of it: it has a parent), 4 queue item,
 //                5 notification of another agent, 6 alarm of an object, 7 telling: the agent's code
-//                is to be told that the fiber of this id has ended
+//                is to be told that the fiber of this id has ended, 8 question: the agent waits for
+//                a person, for what `name` says; always dead
 //   state        0 waiting, 1 claimed by the instance that lives (or lived), 2 dead, 3 settled
 //   due_at       the time at which this row wakes the agent; NULL: it does not. A claimed row has
 //                NULL, also a queue item or a fiber behind another one and a paused schedule. The

@@ -213,7 +213,7 @@ void Directory::set_wake(const WakeEntry& entry) {
                           nullable(entry.at_ms),
                           Param(std::int64_t{entry.working ? 1 : 0}),
                           nullable(entry.unknown_operations),
-                          Param(std::int64_t{entry.has_dead ? 1 : 0})};
+                          Param(std::int64_t{entry.needs_person ? 1 : 0})};
   set.execute(params);
 }
 
@@ -235,7 +235,7 @@ std::vector<WakeEntry> Directory::wakes() {
     if (!rows.is_null(2)) entry.at_ms = rows.integer(2);
     entry.working = rows.integer(3) != 0;
     entry.unknown_operations = integer_or_none(rows, 4);
-    entry.has_dead = rows.integer(5) != 0;
+    entry.needs_person = rows.integer(5) != 0;
     result.push_back(std::move(entry));
   }
   return result;

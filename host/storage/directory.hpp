@@ -37,7 +37,7 @@ struct WakeEntry {
   std::optional<std::int64_t> at_ms;  // Unix time
   bool working = false;
   std::optional<std::int64_t> unknown_operations{};
-  bool has_dead = false;
+  bool needs_person = false;
 };
 
 // One connection to the directory of agents.

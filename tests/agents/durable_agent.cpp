@@ -10,6 +10,7 @@
 //                 items(), schedules(), again(id)
 //             journal() -> what has happened, in order; write(entry)
 //             alarm_in(ms, entry): an alarm that calls write
+//             asks_person(what)
 //             note_for_operators(what, detail, times) -> how many entries the audit log took
 //   hook      of the fiber's input. What on_fiber_recovered does with the fiber: continue,
 //             nothing (lets it go), throw or settle
@@ -58,6 +59,7 @@ class DurableAgent : public hearth::Agent {
     m.add("journal", &DurableAgent::journal);
     m.add("write", &DurableAgent::note);
     m.add("alarm_in", &DurableAgent::alarm_in);
+    m.add("asks_person", &DurableAgent::asks_person);
     m.add("note_for_operators", &DurableAgent::note_for_operators);
     m.callback("note", &DurableAgent::note);
     m.callback("flaky", &DurableAgent::flaky);
@@ -68,6 +70,7 @@ class DurableAgent : public hearth::Agent {
   hearth::Alarm alarm_in(int ms, const std::string& entry) {
     return set_alarm(std::chrono::milliseconds(ms), "write", entry);
   }
+  void asks_person(const std::string& what) { waits_for_person(what); }
   // How many were added before the limit.
   int note_for_operators(const std::string& what, const hearth::Json& more, int times) {
     for (int added = 0; added < times; ++added) {

@@ -1,8 +1,9 @@
 // Agents that call each other and ask another server. Plugin "traced-agent", class Traced.
 //
 //   methods   forward(url): asks the agent "callee" to ask(url), and returns its answer
-//             ask(url): an operation, described as the call of a model, that sends one request with
-//             the query `?secret=1`; returns the header `traceparent` that the other server got
+//             ask(url): a fiber with an operation, described as the call of a model, that sends one
+//             request with the query `?secret=1`; returns the header `traceparent` that the other
+//             server got, also when the fiber finds the operation done
 
 #include <hearth/agent.hpp>
 
@@ -14,6 +15,7 @@ class Traced : public hearth::Agent {
   static void methods(hearth::Methods<Traced>& m) {
     m.add("forward", &Traced::forward);
     m.add("ask", &Traced::ask);
+    m.fiber("asking", &Traced::asking);
     m.operation("model", {.effect = hearth::Effect::kRead,
                           .same = "the URL",
                           .interrupted = "asks again",
@@ -27,6 +29,11 @@ class Traced : public hearth::Agent {
   }
 
   hearth::Task<std::string> ask(std::string url) {
+    co_return co_await run_fiber<std::string>("asking", std::move(url));
+  }
+
+ private:
+  hearth::Task<std::string> asking(std::string url, hearth::FiberContext& /*fiber*/) {
     hearth::OperationCall call{.kind = "model", .args = url, .key = url};
     const auto run = [this, url](hearth::OperationAttempt attempt) {
       return request(std::move(attempt), url);
@@ -35,7 +42,6 @@ class Traced : public hearth::Agent {
     co_return co_await std::move(running);
   }
 
- private:
   hearth::Task<std::string> request(hearth::OperationAttempt attempt, std::string url) {
     attempt.describe("chat m-1", {{"gen_ai.operation.name", "chat"},
                                   {"gen_ai.request.model", "m-1"},

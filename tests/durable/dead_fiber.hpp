@@ -16,8 +16,8 @@ namespace hearth::durable {
 inline void die(Fibers& fibers, storage::AgentDatabase& database, const std::string& id,
                 std::string_view why) {
   for (FiberHandle fiber = 1; fiber < 100 && !fibers.is_recovering(id); ++fiber) {
-    const std::string* const its_id = fibers.id_of(fiber);
-    if (its_id == nullptr || *its_id != id) continue;
+    const Job* const running = fibers.find_running(fiber);
+    if (running == nullptr || running->id != id) continue;
     EXPECT_TRUE(fibers.wait_for_code(fiber));
     storage::Statement(database.connection(),
                        "UPDATE cf_agents_jobs SET due_at = 1 WHERE id = '" + id + "'")

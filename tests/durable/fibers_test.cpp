@@ -392,10 +392,10 @@ TEST_F(FibersTest, P6_AFiberIsNotOfferedWhileAHookIsToDecideAboutIt) {
 
 TEST_F(FibersTest, ASettledFiberHasNoHandle) {
   const FiberHandle fiber = start("x").fiber;
-  EXPECT_EQ(*fibers_->id_of(fiber), "x");
+  EXPECT_EQ(fibers_->find_running(fiber)->id, "x");
   ASSERT_TRUE(fibers_->cancel("x", "", "stop"));
   EXPECT_EQ(fibers_->stash(fiber, "1").error().code, Errc::kNotFound);
-  EXPECT_EQ(fibers_->id_of(fiber), nullptr);
+  EXPECT_EQ(fibers_->find_running(fiber), nullptr);
   EXPECT_EQ(fibers_->row_of("x"), kNoFiber);
 }
 

@@ -184,18 +184,18 @@ TEST_F(JobsTest, WaitsFollowTheClockAndKeepTheirLengths) {
   };
   each_kind([&](JobKind kind) { jobs_.shift(kind, -300); });
   EXPECT_EQ(times(), (std::vector<std::int64_t>{10'200, 8'700, 10'500, 10'200}));
-  each_kind([&](JobKind kind) { jobs_.restart_waits(kind, 9'700); });
+  each_kind([&](JobKind kind) { jobs_.restart_waits(kind, 9'700, true); });
   EXPECT_EQ(times(), (std::vector<std::int64_t>{10'200, 8'700, 10'500, 10'200})) << "no jump";
-  each_kind([&](JobKind kind) { jobs_.restart_waits(kind, 50); });
+  each_kind([&](JobKind kind) { jobs_.restart_waits(kind, 50, true); });
   EXPECT_EQ(times(), (std::vector<std::int64_t>{550, 50, 10'500, 550}));
   EXPECT_EQ(jobs_.find(retry)->next_at_ms, 550);
   EXPECT_EQ(jobs_.find(due)->next_at_ms, 0);
-  each_kind([&](JobKind kind) { jobs_.restart_waits(kind, 500); });
+  each_kind([&](JobKind kind) { jobs_.restart_waits(kind, 500, true); });
   EXPECT_EQ(times(), (std::vector<std::int64_t>{550, 50, 10'500, 550})) << "only once";
   Job without_code = *jobs_.find(alarm);
   without_code.next_at_ms = 0;
   jobs_.update(without_code);
-  jobs_.restart_waits(JobKind::kAlarm, 500);
+  jobs_.restart_waits(JobKind::kAlarm, 500, true);
   EXPECT_EQ(times(), (std::vector<std::int64_t>{550, 50, 500, 550})) << "it has no time of its own";
 }
 
@@ -257,7 +257,7 @@ TEST_F(JobsTest, P3_NoValueOfAParameterCompilesAStatementAgain) {
       EXPECT_TRUE(jobs_.has_any(kind, JobState::kClaimed));
       jobs_.release(kind, 1);
       jobs_.shift(kind, 1);
-      jobs_.restart_waits(kind, 0);
+      jobs_.restart_waits(kind, 0, true);
       jobs_.put(job.seq, JobPart::kInput, "[1]");
       EXPECT_GT(jobs_.count(kind), 0U);
       EXPECT_GT(jobs_.count_bound(kind), 0U);

@@ -273,26 +273,26 @@ TEST_F(WakeIndexTest, OperationsThatAreNotSettledAreKnownAndWakeNobody) {
 TEST_F(WakeIndexTest, DeadWorkIsKnownAndWakesNobody) {
   {
     WakeIndex index(rows_);
-    index.set(kA, {.at_ms = {}, .has_dead = true});
+    index.set(kA, {.at_ms = {}, .needs_person = true});
     index.set(kB, {.working = true, .at_ms = {}});
-    index.set(kB, {.working = true, .at_ms = {}, .has_dead = true});
+    index.set(kB, {.working = true, .at_ms = {}, .needs_person = true});
     EXPECT_EQ(index.size(), 1U) << "those that must be awake";
   }
   WakeIndex index(rows_);
   index.load(1'000, all, random_);
-  EXPECT_EQ(index.find(kA), (Wake{.at_ms = {}, .has_dead = true}));
-  EXPECT_TRUE(index.find(kB).has_dead);
+  EXPECT_EQ(index.find(kA), (Wake{.at_ms = {}, .needs_person = true}));
+  EXPECT_TRUE(index.find(kB).needs_person);
   EXPECT_EQ(index.due(1'000), kB);
   index.set(kA, {});
   EXPECT_EQ(rows_.wakes().size(), 1U);
 }
 
 TEST(WakeTest, DeadWorkIsWrittenBeforeTheCommit) {
-  const Wake dead{.at_ms = {}, .has_dead = true};
+  const Wake dead{.at_ms = {}, .needs_person = true};
   EXPECT_TRUE(dead.earlier_than({}));
   EXPECT_FALSE(dead.earlier_than(dead));
   EXPECT_FALSE(Wake{}.earlier_than(dead));
-  EXPECT_TRUE(either(dead, {}).has_dead);
+  EXPECT_TRUE(either(dead, {}).needs_person);
 }
 
 TEST(WakeTest, MoreUnknownOperationsAreWrittenBeforeTheCommit) {

@@ -24,11 +24,11 @@ class DurableWorkTest : public ::testing::Test {
   DurableWorkTest() { open(); }
 
   void open(const std::optional<durable::EndedProcess>& ended = std::nullopt,
-            bool had_dead = false) {
+            bool needed_person = false, bool has_code = true) {
     database_ = std::make_unique<storage::AgentDatabase>(directory_.path() / "a.db", agent_);
     work_ = std::make_unique<DurableWork>(*database_, agent_, clock_, random_, settings_, events_,
                                           stops_);
-    work_->load(ended, had_dead);
+    work_->load(ended, needed_person, has_code);
   }
   // As after a crash of the process: committed data stays.
   void crash(const std::optional<durable::EndedProcess>& ended = std::nullopt) {
@@ -455,23 +455,67 @@ TEST_F(DurableWorkTest, P1_AlarmsAndNotificationsTakeTurns) {
 
 TEST_F(DurableWorkTest, DeadWorkIsInTheWakeUntilItIsGoneAndTheAgentLeaves) {
   push("hopeless");
-  EXPECT_FALSE(work_->wake().has_dead);
+  EXPECT_FALSE(work_->wake().needs_person);
   const DueWork item = take();
   work_->ended(item, Error{Errc::kFinal, "hopeless"});
-  EXPECT_TRUE(work_->wake().has_dead);
+  EXPECT_TRUE(work_->wake().needs_person);
   database_->commit();
   work_->close();
-  EXPECT_TRUE(work_->wake().has_dead);
+  EXPECT_TRUE(work_->wake().needs_person);
 
   work_.reset();
   database_.reset();
   open(std::nullopt, true);
-  EXPECT_TRUE(work_->wake().has_dead) << "the index said so";
+  EXPECT_TRUE(work_->wake().needs_person) << "the index said so";
   ASSERT_TRUE(work_->queue().remove(item.id));
-  EXPECT_TRUE(work_->wake().has_dead) << "no look at the rows until the end";
+  EXPECT_TRUE(work_->wake().needs_person) << "no look at the rows until the end";
   database_->commit();
   work_->close();
-  EXPECT_FALSE(work_->wake().has_dead);
+  EXPECT_FALSE(work_->wake().needs_person);
+}
+
+TEST_F(DurableWorkTest, WhatWaitsForCodeIsInTheWakeAndOnlyAnInstanceTriesItAgain) {
+  durable::FiberRequest request;
+  request.name = "later";
+  request.keeping = durable::FiberKeeping::kKept;
+  const auto started = work_->fibers().start(request);
+  ASSERT_TRUE(started);
+  ASSERT_TRUE(work_->wait_for_code(started->fiber, "it is not known"));
+  EXPECT_TRUE(work_->wake().needs_person);
+  const auto reopen = [this](bool has_code) {
+    database_->commit();
+    work_->close();
+    EXPECT_TRUE(work_->wake().needs_person);
+    work_.reset();
+    database_.reset();
+    open(std::nullopt, true, has_code);
+  };
+  reopen(false);
+  EXPECT_FALSE(database_->dirty());
+  EXPECT_EQ(work_->wake().at_ms, durable::kNextVersion) << "an administrator looks";
+  reopen(true);
+  EXPECT_EQ(work_->wake().at_ms, unix_millis(clock_.wall_now()));
+}
+
+TEST_F(DurableWorkTest, AQuestionForAPersonIsStoredUntilItIsTakenBack) {
+  work_->waits_for_person("");
+  EXPECT_FALSE(database_->dirty());
+  work_->waits_for_person("the contract is signed");
+  work_->waits_for_person("the bill is paid");
+  EXPECT_TRUE(work_->wake().needs_person);
+  EXPECT_TRUE(work_->wake().none()) << "nothing wakes the agent for it";
+  database_->commit();
+  work_->waits_for_person("the bill is paid");
+  EXPECT_FALSE(database_->dirty()) << "it says so already";
+  work_->close();
+  EXPECT_TRUE(work_->wake().needs_person);
+  work_.reset();
+  database_.reset();
+  open(std::nullopt, true);
+  work_->waits_for_person("");
+  database_->commit();
+  work_->close();
+  EXPECT_FALSE(work_->wake().needs_person);
 }
 
 }  // namespace

@@ -115,6 +115,8 @@ TEST_F(TracingProcessTest, ATraceGoesFromAClientOverTwoAgentsToAnotherServer) {
   const auto server = serve_with(provider("/v1/traces"));
   const std::string trace = "0af7651916cd43dd8448eb211c80319c";
   const std::string got = forward(*server, "00-" + trace + "-b7ad6b7169203331-01");
+  // The operation is not run again, and so has no second span.
+  EXPECT_EQ(forward(*server, "00-22222222222222222222222222222222-b7ad6b7169203331-01"), got);
   // The answer to a request has the id of its trace, which this client does not want recorded.
   const Reply unrecorded =
       RawClient(server->port())
@@ -135,25 +137,28 @@ TEST_F(TracingProcessTest, ATraceGoesFromAClientOverTwoAgentsToAnotherServer) {
     EXPECT_EQ(all.find(absent), std::string::npos) << absent;
   std::map<std::string, Json> spans;  // by kind and name
   for (const Json& span : spans_of(seen)) {
+    EXPECT_FALSE(span.contains("status")) << "failed: " << dump_json(span);
     if (span.at("traceId") != trace) continue;
     spans[std::to_string(span.at("kind").get<int>()) + " " + span.at("name").get<std::string>()] =
         span;
   }
   const std::vector<std::string> way = {"2 Traced.forward", "3 Traced.ask", "2 Traced.ask",
-                                        "3 chat m-1", "3 GET"};
+                                        "1 asking",         "3 chat m-1",   "3 GET"};
   std::string above = "b7ad6b7169203331";
   for (const std::string& each : way) {
     ASSERT_TRUE(spans.contains(each)) << each << " in " << all;
     EXPECT_EQ(spans[each].at("parentSpanId"), above) << each;
-    EXPECT_FALSE(spans[each].contains("status")) << each << " has failed: " << all;
     above = spans[each].at("spanId").get<std::string>();
   }
+  ASSERT_TRUE(spans.contains("2 Traced.connecting")) << all;
+  EXPECT_EQ(spans["2 Traced.connecting"].at("parentSpanId"), "b7ad6b7169203331");
   EXPECT_EQ(got, "00-" + trace + "-" + above + "-01") << "the other server knows the last span";
   const Json& model = spans["3 chat m-1"];
   EXPECT_EQ(attribute(model, "gen_ai.request.model"), "m-1");
   EXPECT_EQ(attribute(model, "gen_ai.usage.input_tokens"), "12");
   EXPECT_EQ(attribute(model, "hearth.operation.state"), "completed");
   EXPECT_EQ(attribute(model, "hearth.agent.name"), "callee");
+  EXPECT_EQ(attribute(spans["1 asking"], "hearth.fiber.state"), "completed");
   EXPECT_EQ(attribute(spans["3 GET"], "http.response.status_code"), "200");
   EXPECT_EQ(attribute(spans["3 GET"], "server.address"), "127.0.0.1");
 }

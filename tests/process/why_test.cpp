@@ -239,10 +239,15 @@ TEST_F(StuckStatesTest, EachIsNamedRightAlsoColdAndWhatIsHealthyIsNotCalledStuck
          (void)admin("POST",
                      work + "/schedule/" + all.at(0).at("id").get<std::string>() + "/pause");
        }},
+      {"DurableAgent/paused", "cold", "paused", "none", [&] { evict("DurableAgent/paused"); }},
       {"DurableAgent/letter", "live", "dead_letter", "person",
        [&] { dead("letter", "push", kHopeless, "dead_letter", false); }},
       {"DurableAgent/cold-letter", "cold", "dead_letter", "person",
        [&] { dead("cold-letter", "push", kHopeless, "dead_letter", true); }},
+      {"DurableAgent/asks", "live", "person", "person",
+       [&] { durable("asks", "asks_person", R"(["the contract is signed"])", false); }},
+      {"DurableAgent/cold-asks", "cold", "person", "person",
+       [&] { durable("cold-asks", "asks_person", R"(["the contract is signed"])", true); }},
       {"DurableAgent/tomorrow", "live", "schedule", "none",
        [&] { durable("tomorrow", "later", kTomorrow, false); }},
       {"DurableAgent/cold-tomorrow", "cold", "schedule", "none",
@@ -254,10 +259,14 @@ TEST_F(StuckStatesTest, EachIsNamedRightAlsoColdAndWhatIsHealthyIsNotCalledStuck
       {"Fragile/a", "cold", "code", "person",
        [&] {
          call("fragile/a", "begin", R"(["later"])");
+         call("fragile/mixed", "tomorrow");
+         call("fragile/mixed", "begin", R"(["later"])");
          put_in_place("fragile-2", "fragile.so");
          server_->wait_for_log("fiber:unknown");
        }},
+      {"Fragile/mixed", "cold", "code", "person", nullptr},
       {"StepsAgent/a", "live", "budget", "none", [&] { call("steps-agent/a", "operate", "[1]"); }},
+      {"StepsAgent/a", "cold", "budget", "none", [&] { evict("StepsAgent/a"); }},
       // ---- in memory
       {"ProbeAgent/never", "live", "call", "none", [&] { begin("probe-agent/never", "never"); }},
       {"SlowStart/a", "waking", "start", "none", [&] { begin("slow-start/a", "get"); }},
@@ -294,9 +303,10 @@ TEST_F(StuckStatesTest, EachIsNamedRightAlsoColdAndWhatIsHealthyIsNotCalledStuck
   }
 
   // With a class each of its agents is looked at; nothing else of it is stuck.
-  EXPECT_EQ(stuck("DurableAgent"),
-            (std::set<std::string>{"DurableAgent/letter", "DurableAgent/cold-letter",
-                                   "DurableAgent/gave-up"}));
+  EXPECT_EQ(
+      stuck("DurableAgent"),
+      (std::set<std::string>{"DurableAgent/asks", "DurableAgent/cold-asks", "DurableAgent/letter",
+                             "DurableAgent/cold-letter", "DurableAgent/gave-up"}));
   // With "*" each agent of each class.
   const std::set<std::string> each = stuck("*");
   for (const char* wanted : {"DurableAgent/cold-letter", "DurableAgent/gave-up", "Counter/a",
@@ -307,8 +317,9 @@ TEST_F(StuckStatesTest, EachIsNamedRightAlsoColdAndWhatIsHealthyIsNotCalledStuck
     EXPECT_EQ(stuck(healthy), std::set<std::string>()) << healthy;
   // Without one, those that the wake index hints at.
   const std::set<std::string> hinted = stuck();
-  for (const char* wanted : {"Buyer/a", "Fragile/a", "DurableAgent/letter",
-                             "DurableAgent/cold-letter", "DurableAgent/gave-up"})
+  for (const char* wanted :
+       {"Buyer/a", "Fragile/a", "Fragile/mixed", "DurableAgent/asks", "DurableAgent/cold-asks",
+        "DurableAgent/letter", "DurableAgent/cold-letter", "DurableAgent/gave-up"})
     EXPECT_TRUE(hinted.contains(wanted)) << wanted;
   EXPECT_FALSE(hinted.contains("DurableAgent/tomorrow"));
   // The figure is of the look that its first reading has caused.
@@ -319,6 +330,14 @@ TEST_F(StuckStatesTest, EachIsNamedRightAlsoColdAndWhatIsHealthyIsNotCalledStuck
   while (figure() != hinted.size() && std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(milliseconds(20));  // the server has the processor
   EXPECT_EQ(figure(), hinted.size());
+
+  EXPECT_NE(dump_json(why("DurableAgent/cold-asks"))
+                .find("It waits for a person. Its code says: \\\"the contract is signed\\\"."),
+            std::string::npos);
+  call("durable-agent/cold-asks", "asks_person", R"([""])");
+  evict("DurableAgent/cold-asks");
+  EXPECT_FALSE(stuck().contains("DurableAgent/cold-asks"));
+  EXPECT_TRUE(why("DurableAgent/cold-asks").at("waits").empty());
 
   const auto command = run({"why", "DurableAgent/cold-letter"});
   EXPECT_EQ(command->wait(), kClean);
@@ -482,6 +501,21 @@ TEST_F(WhyTest, AnAgentThatCannotStartOnAVersionUnderTrialIsNamed) {
       << dump_json(answer);
   clients_.clear();
   (void)server_->kill();
+}
+
+TEST_F(WhyTest, AnAgentThatRunsOnAVersionUnderTrialIsNamed) {
+  put_in_place("versioned-1", "versioned.so");
+  put("hearth.yaml", "shards: 2\nreload: {quiet_time: 50ms}\n");
+  server_ = start();
+  EXPECT_EQ(call("versioned/a", "version"), Json("1.0.0"));
+  EXPECT_FALSE(has(why("Versioned/a"), "on_trial")) << "nothing replaced anything";
+  put_in_place("versioned-2", "versioned.so");
+  const Json answer = wait_for("Versioned/a", "live", "on_trial");
+  EXPECT_EQ(call("versioned/a", "version"), Json("2.0.0"));
+  EXPECT_EQ(answer.at("waits").front().at("urgency"), "none");
+  EXPECT_EQ(answer.at("waits").front().at("what"),
+            "It runs on a version of its library, or of its settings, that is on trial. On trial: "
+            "\"library\".");
 }
 
 }  // namespace

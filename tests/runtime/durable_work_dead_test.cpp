@@ -60,7 +60,7 @@ TEST_F(DurableWorkDeadTest, AnAgentThatHasNothingButADeadFiberRemovesItInTimeAnd
   EXPECT_EQ(shard_.logger.count("fiber:expired"), 0U);
   shard_.restart({}, settings_);
   shard_.loop.advance(hours(1));
-  ASSERT_TRUE(wake_of() && wake_of()->has_dead) << "administrators find it";
+  ASSERT_TRUE(wake_of() && wake_of()->needs_person) << "administrators find it";
   EXPECT_FALSE(wake_of()->at_ms || wake_of()->working) << "for this alone it is not woken";
   visit([](HostCalls&) {});
   shard_.settle();

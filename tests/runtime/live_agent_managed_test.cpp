@@ -266,7 +266,7 @@ TEST_F(LiveAgentManagedTest, AHookThatFailsTooOftenLeavesADeadRecordWhichIsTold)
   EXPECT_EQ(member(told()[0], "dead"), "true");
   EXPECT_EQ(shard_.logger.count("warn fiber:recovery:dead"), 1U);
   EXPECT_EQ(shard_.script.alive, 0);
-  ASSERT_TRUE(wake_of() && wake_of()->has_dead) << "administrators find it";
+  ASSERT_TRUE(wake_of() && wake_of()->needs_person) << "administrators find it";
   EXPECT_FALSE(wake_of()->at_ms || wake_of()->working) << "nothing wakes it";
 }
 

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -126,20 +127,23 @@ TEST(WorkWaitsTest, SettledAndTellingJobsAreNoWaits) {
   EXPECT_TRUE(work_waits(database, false).empty());
 }
 
-TEST(WorkWaitsTest, OfManyJobsTheDeadOnesComeFirst) {
+TEST(WorkWaitsTest, OfManyJobsThoseForAPersonComeFirstAndTheRestIsSaid) {
   const hearth::testing::TempDirectory directory;
   storage::AgentDatabase database(directory.path() / "a.db", {"Worker", "a"});
   durable::Jobs jobs(database);
   for (std::size_t i = 0; i <= kMostWaits; ++i) {
     Job job = job_of(JobKind::kItem);
     job.id = std::to_string(i);
+    if (i == kMostWaits - 1) for_code(job);
     if (i == kMostWaits) dead(job);
     jobs.insert(job);
     jobs.update(job);
   }
   const std::vector<Wait> waits = work_waits(database, false);
-  ASSERT_EQ(waits.size(), kMostWaits);
-  EXPECT_EQ(waits[0].kind, WaitKind::kDeadItem);
+  ASSERT_EQ(waits.size(), kMostWaits + 1);
+  EXPECT_EQ(std::ranges::count(waits, WaitKind::kDeadItem, &Wait::kind), 1);
+  EXPECT_EQ(std::ranges::count(waits, WaitKind::kNoCallback, &Wait::kind), 1);
+  EXPECT_EQ(waits.back().kind, WaitKind::kMore);
 }
 
 }  // namespace

@@ -139,6 +139,13 @@ std::optional<Trial> VersionLedger::find(const Subject& of) const {
   return known == nullptr ? std::nullopt : std::optional(*known);
 }
 
+bool VersionLedger::is_on_trial(std::string_view sha256) const {
+  const MutexLock lock(mutex_);
+  return !sha256.empty() && std::ranges::any_of(facts_.trials, [&](const Trial& each) {
+    return is_of_code(each) && each.on_trial == sha256;
+  });
+}
+
 std::vector<Trial> VersionLedger::settings() const {
   std::vector<Trial> settings = facts().trials;
   std::erase_if(settings, is_of_code);

@@ -68,6 +68,8 @@ class VersionLedger {
   [[nodiscard]] std::vector<ClassFacts> quarantined() const;
   [[nodiscard]] std::optional<Trial> find(const std::filesystem::path& file) const;
   [[nodiscard]] std::optional<Trial> find(const Subject& of) const;
+  // Some library with this content is on trial.
+  [[nodiscard]] bool is_on_trial(std::string_view sha256) const;
   // Of settings. Oldest first.
   [[nodiscard]] std::vector<Trial> settings() const;
 

@@ -211,6 +211,7 @@ void Transcript::write(std::optional<std::uint64_t> seq, const Json& message, co
     begin = end;
   }
   if (role != "assistant") return;
+  tell_operators();
   for (const parts::Key& key : parts::keys_of(message))
     agent_.sql("INSERT INTO chat_calls VALUES (?, ?, ?)", *seq, key.call, parts::hash(key.text));
 }
@@ -230,12 +231,20 @@ bool Transcript::join(std::span<const std::string> ids) {
   return true;
 }
 
+// The server looks at such a chat for calls that wait, by this word.
+void Transcript::tell_operators() {
+  agent_.waits_for_person(has_pending() ? "hearth.chat" : "");
+}
+
 bool Transcript::remove(std::string_view id) {
-  return agent_.sql("DELETE FROM chat_messages WHERE id = ?", id).changes() != 0;
+  const bool was_there = agent_.sql("DELETE FROM chat_messages WHERE id = ?", id).changes() != 0;
+  tell_operators();
+  return was_there;
 }
 
 void Transcript::clear() {
   agent_.sql("DELETE FROM chat_messages");
+  tell_operators();
 }
 
 std::size_t Transcript::keep_newest(std::size_t count, const std::vector<std::string>& kept) {
@@ -252,6 +261,7 @@ std::size_t Transcript::keep_newest(std::size_t count, const std::vector<std::st
     }
   }
   for (const std::uint64_t seq : old) agent_.sql("DELETE FROM chat_messages WHERE seq = ?", seq);
+  tell_operators();
   return old.size();
 }
 

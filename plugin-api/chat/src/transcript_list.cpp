@@ -200,6 +200,7 @@ std::size_t Transcript::remove_others(const std::unordered_set<std::string>& kep
       if (!kept.contains(std::get<0>(*row))) others.push_back(std::get<1>(*row));
   }
   for (const std::uint64_t seq : others) agent_.sql("DELETE FROM chat_messages WHERE seq = ?", seq);
+  tell_operators();
   return others.size();
 }
 

@@ -194,6 +194,15 @@ class Agent : public detail::ScheduleCalls<Agent>,
     live().check(table.destroy(live().host(), live().id()), "destroy");
   }
 
+  // Operators find the agent in `hearth stuck`, and read there what it waits for: "the contract is
+  // signed", at most 256 bytes. Empty: it does not wait for a person any more. Stored with the
+  // turn; it outlives evictions and restarts.
+  void waits_for_person(std::string_view what) {
+    const auto& table = detail::need(live().tables().agent, HEARTH_EXT_AGENT);
+    live().check(table.waits_for_person(live().host(), live().id(), detail::slice(what)),
+                 "waits_for_person");
+  }
+
   // ---- state: one JSON value, stored, and in step with every client -----------------------------
 
   // null if there is none. The reference is valid until the next state() or set_state(), and not

@@ -207,9 +207,10 @@ structs! {
 
     // ---- extensions: every member of a table is there -------------------------------------------
 
-    hearth_agent_v1 16 => AgentV1 {
+    hearth_agent_v1 24 => AgentV1 {
         evict: unsafe extern "C" fn(*const Host, Agent) -> Status,
         destroy: unsafe extern "C" fn(*const Host, Agent) -> Status,
+        waits_for_person: unsafe extern "C" fn(*const Host, Agent, Bytes) -> Status,
     }
 
     hearth_clock_v1 16 => ClockV1 {

@@ -1,7 +1,8 @@
 // Fibers that crash the process, and fibers that only some versions of this class know. Plugin and
 // class Fragile.
 //
-//   methods   begin(name)   begins the fiber of this name, and answers before its first step
+//   methods   tomorrow()    schedules itself for the next day
+//             begin(name)   begins the fiber of this name, and answers before its first step
 //             done()        the steps that were done, in order
 //             dead()        how many fibers were given up
 //             crash_later() a null pointer after its first wait
@@ -43,6 +44,8 @@ class Fragile : public hearth::Agent {
   }
   static void methods(hearth::Methods<Fragile>& m) {
     m.add("begin", &Fragile::begin);
+    m.add("tomorrow", &Fragile::tomorrow);
+    m.callback("nothing", &Fragile::nothing);
     m.add("done", &Fragile::done);
     m.add("dead", &Fragile::dead);
     m.add("crash_later", &Fragile::crash_later);
@@ -79,6 +82,8 @@ class Fragile : public hearth::Agent {
     co_return hearth::RecoveryPlan();
   }
   void begin(const std::string& name) { start_fiber(name, nullptr, {.key = name}); }
+  void tomorrow() { schedule(std::chrono::hours(24), "nothing", 0); }
+  void nothing(int) {}
   std::vector<std::string> done() {
     return sql("SELECT step FROM done ORDER BY rowid").rows<std::string>();
   }

@@ -12,6 +12,8 @@ extern "C" {
 
 #define HEARTH_EXT_AGENT "hearth.agent/1"
 
+enum { HEARTH_PERSON_MAX = 256 /* bytes */ };
+
 typedef struct hearth_agent_v1 {
   /* Evicts the agent soon after the running call has returned (reason HEARTH_EVICT_ADMIN). Its
    * clients stay connected; the next event makes a new instance from storage. Errors: GONE,
@@ -29,9 +31,15 @@ typedef struct hearth_agent_v1 {
    *                 the same name
    * A second call does nothing. Errors: GONE, CLOSING, IO (not destroyed). [instance] */
   hearth_status (*destroy)(const hearth_host* host, hearth_agent agent);
+
+  /* The agent waits until a person has done what `what` names, at most HEARTH_PERSON_MAX bytes; it
+   * replaces what an earlier call has named. Empty: it does not wait any more. Operators see it in
+   * `hearth why` and `hearth stuck`, also when the agent is not in memory. The host does nothing
+   * else with it. Written with the running turn. Errors: INVALID, GONE, CLOSING, IO. [instance] */
+  hearth_status (*waits_for_person)(const hearth_host* host, hearth_agent agent, hearth_bytes what);
 } hearth_agent_v1;
 
-HEARTH_STATIC_ASSERT(sizeof(hearth_agent_v1) == 16, "layout");
+HEARTH_STATIC_ASSERT(sizeof(hearth_agent_v1) == 24, "layout");
 
 #ifdef __cplusplus
 } /* extern "C" */

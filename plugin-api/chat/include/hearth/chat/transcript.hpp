@@ -127,6 +127,7 @@ class Transcript {
   [[nodiscard]] std::optional<Row> row_of(std::string_view id) const;
   void write(std::optional<std::uint64_t> seq, const Json& message, const Hashes& hashes,
              const std::string& text);
+  void tell_operators();
   [[nodiscard]] static std::vector<Wanted> wanted_of(const Json& list,
                                                      std::span<const std::int64_t> hashes);
   [[nodiscard]] std::unordered_set<std::string> ids_not_stored(

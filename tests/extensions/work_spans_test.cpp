@@ -1,4 +1,4 @@
-#include "extensions/operation_spans.hpp"
+#include "extensions/work_spans.hpp"
 
 #include "extensions/test_agent.hpp"
 #include "json/json.hpp"
@@ -21,11 +21,11 @@ class EndedSpans final : public SpanLog {
   std::vector<SpanRecord> records;
 };
 
-class OperationSpansTest : public ::testing::Test {
+class WorkSpansTest : public ::testing::Test {
  protected:
-  OperationSpansTest() {
+  WorkSpansTest() {
     agent_.its_origin.trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    spans_.begin(7, "op", "charge");
+    spans_.begin(SpannedWork::kOperation, "op", "charge");
   }
   Errc described(std::string_view name, const Json& attributes) {
     const auto done = spans_.describe("op", name, dump_json(attributes));
@@ -37,17 +37,16 @@ class OperationSpansTest : public ::testing::Test {
   EndedSpans log_{clock_, 1};
   SpanSource source_{random_, &log_};
   hearth::testing::TestAgent agent_{AgentHandle{1}, {}, {.spans = &source_}};
-  OperationSpans spans_{agent_};
+  WorkSpans spans_{agent_};
 };
 
-TEST_F(OperationSpansTest, ADescriptionAtItsBoundsIsTakenAndOneBeyondChangesNothing) {
+TEST_F(WorkSpansTest, ADescriptionAtItsBoundsIsTakenAndOneBeyondChangesNothing) {
   Json full = Json::object();
-  for (std::size_t i = 0; i < OperationSpans::kMostAttributes; ++i)
-    full["k" + std::to_string(i)] = i;
+  for (std::size_t i = 0; i < WorkSpans::kMostAttributes; ++i) full["k" + std::to_string(i)] = i;
   Json more = full;
   more["one more"] = 1;
-  const std::string longest(OperationSpans::kMostTextBytes, 'x');
-  const std::string longest_key(OperationSpans::kMostKeyBytes, 'k');
+  const std::string longest(WorkSpans::kMostTextBytes, 'x');
+  const std::string longest_key(WorkSpans::kMostKeyBytes, 'k');
   struct Row {
     const char* what;
     std::string name;
@@ -74,7 +73,7 @@ TEST_F(OperationSpansTest, ADescriptionAtItsBoundsIsTakenAndOneBeyondChangesNoth
         << row.what;
   EXPECT_TRUE(spans_.describe("op", "", "{").has_error());
   EXPECT_TRUE(spans_.describe("another", "n", "{}")) << "in vain";
-  spans_.end(7, "completed", false);
+  spans_.end(SpannedWork::kOperation, "op", "completed", false);
   ASSERT_EQ(log_.records.size(), 1U);
   const SpanRecord& record = log_.records.front();
   EXPECT_EQ(record.name, longest);
@@ -87,10 +86,10 @@ TEST_F(OperationSpansTest, ADescriptionAtItsBoundsIsTakenAndOneBeyondChangesNoth
     EXPECT_EQ(has(absent), 0) << absent;
 }
 
-TEST_F(OperationSpansTest, ValuesKeepTheirTypesAndALaterOneWins) {
+TEST_F(WorkSpansTest, ValuesKeepTheirTypesAndALaterOneWins) {
   EXPECT_EQ(described("first", {{"n", 1}, {"share", 0.5}, {"is", true}, {"t", "old"}}), Errc{});
   EXPECT_EQ(described("", {{"t", "new"}}), Errc{});
-  spans_.end(7, "unknown", true);
+  spans_.end(SpannedWork::kOperation, "op", "unknown", true);
   ASSERT_EQ(log_.records.size(), 1U);
   const SpanRecord& record = log_.records.front();
   EXPECT_EQ(record.name, "first") << "an empty name changes nothing";
@@ -103,6 +102,26 @@ TEST_F(OperationSpansTest, ValuesKeepTheirTypesAndALaterOneWins) {
   EXPECT_EQ(value("share"), SpanValue(0.5));
   EXPECT_EQ(value("is"), SpanValue(true));
   EXPECT_EQ(value("t"), SpanValue(std::string("new")));
+}
+
+TEST_F(WorkSpansTest, ARunOfAFiberIsTheParentOfWhatItDoesAndEndsWithTheInstanceAtTheLatest) {
+  {
+    WorkSpans spans(agent_);
+    spans.begin(SpannedWork::kFiber, "op", "charge all");  // as the operation: not the same thing
+    spans.begin(SpannedWork::kFiber, "cut", "long");
+    EXPECT_EQ(spans.span_of(SpannedWork::kFiber, "op").parent, 0xb7ad6b7169203331U);
+    EXPECT_TRUE(spans.span_of(SpannedWork::kOperation, "op").is_none());
+    spans.end(SpannedWork::kFiber, "op", "completed", false);
+    spans.end(SpannedWork::kFiber, "op", "aborted", true);
+    EXPECT_TRUE(spans.span_of(SpannedWork::kFiber, "op").is_none());
+    ASSERT_EQ(log_.records.size(), 1U) << "it ends once";
+    EXPECT_EQ(log_.records[0].name, "charge all");
+    EXPECT_EQ(log_.records[0].kind, SpanKind::kInternal);
+    EXPECT_EQ(log_.records[0].error, "");
+  }
+  ASSERT_EQ(log_.records.size(), 2U);
+  EXPECT_EQ(log_.records[1].name, "long");
+  EXPECT_EQ(log_.records[1].error, "interrupted");
 }
 
 }  // namespace
