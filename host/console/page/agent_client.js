@@ -1,8 +1,7 @@
 // An agent as its clients see it: its state as it changes, and its methods.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { usePolled } from "./api.js";
-import { typed } from "./json.js";
+import { usePolled, typed } from "./api.js";
 import { Code, Empty, Field, Loaded, Mistake, Section, Waiting, html, pretty } from "./ui.js";
 import { AgentSocket, socketPath } from "./socket.js";
 

@@ -1,8 +1,7 @@
 // The log as it happens, and the audit log.
 
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
-import { agentLink, link, query, readStream, usePolled, useSettled } from "./api.js";
-import { parse } from "./json.js";
+import { agentLink, link, query, readStream, usePolled, useSettled, parse } from "./api.js";
 import { Badge, Choice, Empty, Loaded, Mistake, Table, Tabs, Texts, clock, count, html, pretty } from "./ui.js";
 
 const ROWS = 200; // in the page

@@ -1,8 +1,7 @@
 // An agent's WebSocket, as any client of the agent has it.
 
-import { nameInPath } from "./api.js";
+import { nameInPath, parse } from "./api.js";
 import { isObject, jsonOf } from "./chat.js";
-import { parse } from "./json.js";
 
 const MOST_FAILURES = 3; // of a connection that was never open
 

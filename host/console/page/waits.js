@@ -1,8 +1,7 @@
 // What ends only if a person does something.
 
 import { useState } from "preact/hooks";
-import { agentLink, ask, nameInPath, query, useClasses, usePolled } from "./api.js";
-import { typed } from "./json.js";
+import { agentLink, ask, nameInPath, query, useClasses, usePolled, typed } from "./api.js";
 import { Change, Empty, Field, Loaded, Moment, Pages, Section, Table, count, html } from "./ui.js";
 import { Waits as WaitList, openTab, operationColumns } from "./agent.js";
 

@@ -1,8 +1,7 @@
 // An agent's fibers, schedules and queue, the timeline of one of them, and the agent's tables.
 
 import { useState } from "preact/hooks";
-import { agentPath, ask, query, usePolled } from "./api.js";
-import { typed } from "./json.js";
+import { agentPath, ask, query, usePolled, typed } from "./api.js";
 import { Badge, Change, Choice, Code, Empty, Field, Loaded, Mistake, Moment, Pages, Section, Table, Texts, clock, html, pretty } from "./ui.js";
 import { useEvents } from "./log.js";
 
