@@ -49,12 +49,17 @@ class Verification {
   Verification(const fs::path& backup, const BackupManifest& manifest)
       : backup_(backup), manifest_(manifest) {
     remove_leftovers(backup.parent_path());
-    std::string own = backup.parent_path() / (std::string(kOwnDirectory) + "XXXXXX");
-    if (::mkdtemp(own.data()) == nullptr)
-      throw StorageError("make " + own + ": " + std::generic_category().message(errno));
-    own_ = own;
+    // Another process may take it for a leftover before it is locked.
+    for (int tries = 0; tries < 3 && !lock_.is_open(); ++tries) {
+      std::error_code ignored;
+      fs::remove_all(own_, ignored);
+      std::string own = backup.parent_path() / (std::string(kOwnDirectory) + "XXXXXX");
+      if (::mkdtemp(own.data()) == nullptr)
+        throw StorageError("make " + own + ": " + std::generic_category().message(errno));
+      own_ = own;
+      lock_ = locked(own_);
+    }
     scratch_ = own_ / "copy";
-    lock_ = locked(own_);
     for (const BackupFile& each : manifest_.files) files_.emplace(each.path, &each);
   }
   ~Verification() {

@@ -65,16 +65,16 @@ Job job_of(const Rows& rows) {
 
 bool Jobs::exists() {
   if (exists_ || !database_.exists()) return exists_;
-  exists_ = storage::has_table(database_.connection(), "cf_agents_jobs");
-  return exists_;
+  const bool found = storage::has_table(database_.connection(), "cf_agents_jobs");
+  // Tables of an open transaction may go with it, or with a savepoint of the plugin.
+  exists_ = found && !database_.dirty();
+  return found;
 }
 
 void Jobs::prepare_write() {
+  if (exists()) return database_.begin_write();
   database_.begin_write();
-  if (exists()) return;
   storage::create_job_tables(database_.connection());
-  // exists_ stays false: the plugin may roll back a savepoint, and with it these tables. The next
-  // exists() looks again.
 }
 
 // ---- rows ---------------------------------------------------------------------------------------

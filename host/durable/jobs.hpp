@@ -167,7 +167,7 @@ class Jobs {
   // This object has written a job that a person should look at: it is dead, or waits for code
   // or for its callback.
   [[nodiscard]] bool needs_person() const { return needs_person_; }
-  void note_person() { needs_person_ = true; }
+  void note_person(bool needs = true) { needs_person_ = needs; }
   // The tables have one, of any kind. It may read all settled fibers.
   [[nodiscard]] bool any_needs_person();
 

@@ -57,6 +57,9 @@ class WakeIndex {
   // In memory only: the agent is gone, and the directory has forgotten its wake already.
   void forget(const storage::AgentKey& key);
 
+  [[nodiscard]] bool is_scheduled(const storage::AgentKey& key) const {
+    return moments_.contains(key);
+  }
   // In memory only: look at this agent again at `at_ms`, whatever its wake. For wakes that failed,
   // and for agents that were evicted in the middle of their work.
   void look_again(const storage::AgentKey& key, std::int64_t at_ms);

@@ -67,11 +67,11 @@ hearth_status fill(const hearth_host* host, void* out, std::size_t size) noexcep
 
 // ---- hearth.agent/1 ----
 
-Result<void> wait_for_person(AgentContext& it, std::string_view what) {
-  if (what.size() > HEARTH_PERSON_MAX)
-    return Error{Errc::kInvalidArgument, "what a person is to do has at most 256 bytes"};
-  it.work().waits_for_person(what);
-  return {};
+Result<void> wait_for_person(AgentContext& it, std::string_view key, std::string_view what) {
+  if (what.size() > HEARTH_PERSON_MAX || key.size() > HEARTH_PERSON_MAX)
+    return Error{Errc::kInvalidArgument,
+                 "what a person is to do, and its key, have at most 256 bytes"};
+  return it.work().waits_for_person(what, key);
 }
 
 constexpr hearth_agent_v1 kAgent = {.evict = kGoneDoor<&AgentContext::evict>,

@@ -179,20 +179,27 @@ void DurableWork::keep_trace(durable::JobKind kind, std::string_view id, std::st
   if (!trace.empty()) jobs_.keep_trace(kind, id, trace);
 }
 
-void DurableWork::waits_for_person(std::string_view what) {
-  constexpr std::string_view kId = "person";
-  const auto known = jobs_.find(durable::JobKind::kQuestion, kId);
-  if (known ? known->name == what : what.empty()) return;
+Result<void> DurableWork::waits_for_person(std::string_view what, std::string_view key) {
+  using durable::JobKind;
+  const auto known = jobs_.find(JobKind::kQuestion, key);
+  if (known ? known->name == what : what.empty()) return {};
   if (known) jobs_.erase(known->seq);
-  if (what.empty()) return;
-  durable::Job question{.kind = durable::JobKind::kQuestion,
+  if (what.empty()) {
+    needed_person_ = jobs_.any_needs_person();
+    jobs_.note_person(false);
+    return {};
+  }
+  if (!known && jobs_.count(JobKind::kQuestion) >= kMostQuestions)
+    return Error{Errc::kLimitExceeded, "the agent waits for 16 persons already"};
+  durable::Job question{.kind = JobKind::kQuestion,
                         .state = durable::JobState::kDead,
-                        .id = std::string(kId),
+                        .id = std::string(key),
                         .name = std::string(what),
                         .created_at_ms = now_ms()};
   jobs_.insert(question);
   question.dead = true;
   jobs_.update(question);
+  return {};
 }
 
 std::string DurableWork::trace_of(const DueWork& work) {

@@ -145,9 +145,11 @@ class DurableWork {
   void keep_trace(durable::JobKind kind, std::string_view id, std::string_view trace);
   // The trace of a fiber, by its id; empty: it has none.
   [[nodiscard]] std::string trace_of_fiber(std::string_view id);
-  // The agent waits for a person, who does what this names; empty: it does not any more. Joins the
-  // agent's open transaction.
-  void waits_for_person(std::string_view what);
+  // The agent waits for a person to do what this names; empty: not any more. `key`
+  // tells several apart. Joins the agent's open transaction. kLimitExceeded: there are
+  // kMostQuestions.
+  static constexpr std::size_t kMostQuestions = 16;
+  Result<void> waits_for_person(std::string_view what, std::string_view key = {});
   // Reports the operations with a new state since the last call.
   void report_operations();
   // Reaches the stop point once the open transaction has been committed.

@@ -221,10 +221,13 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
   if (rest.destroyed) {
     inbox_.part_with_known(why_it_ended(EvictReason::kDestroyed));
   } else {
-    services.alarms.rest(key_, rest.next_wake, rest.next_look, rest.at_least);
+    const bool waits_for_code =
+        rest.next_wake.at_ms && durable::is_next_version(*rest.next_wake.at_ms);
+    // A visit leaves the moment at which its code is tried.
+    if (!(waits_for_code && ending.was_only_opened() && services.alarms.is_scheduled(key_)))
+      services.alarms.rest(key_, rest.next_wake, rest.next_look, rest.at_least);
     // The version that the agent waits for may have come.
-    if (ending.reason == EvictReason::kCodeUpdate && rest.next_wake.at_ms &&
-        durable::is_next_version(*rest.next_wake.at_ms))
+    if (waits_for_code && (ending.reason == EvictReason::kCodeUpdate || ending.has_come_for_work))
       services.alarms.look_at(key_, unix_millis(services.loop.clock().wall_now()));
   }
   life_.enter(Cold{});

@@ -28,7 +28,8 @@ void AgentSlot::look() {
 
 void AgentSlot::come_for_work() {
   look();
-  const Ending* ending = life_.as<Ending>();
+  Ending* const ending = life_.as<Ending>();
+  if (ending != nullptr && ending->was_only_opened()) ending->has_come_for_work = true;
   if (ending != nullptr && ending->pace == Ending::Pace::kWaitsForTurn)
     end_in_turn(StepKind::kWaking);
 }

@@ -126,6 +126,7 @@ struct Ending : Resident {
   AgentState from{};              // the state that has ended
   bool lost_descriptors = false;  // another taker got those that Admission had found
   Pace pace = Pace::kPosted;
+  bool has_come_for_work = false;  // its time has come, or its code, while it was only open
 
   [[nodiscard]] bool was_only_opened() const { return from == AgentState::kOpened; }
   [[nodiscard]] bool had_started() const {

@@ -78,6 +78,10 @@ class AlarmClock {
     parts_.wakes.each(see);
   }
   void set_wake(const storage::AgentKey& key, const durable::Wake& wake);
+  // It will be looked at, at some moment.
+  [[nodiscard]] bool is_scheduled(const storage::AgentKey& key) const {
+    return parts_.wakes.is_scheduled(key);
+  }
   // Looks at this agent again at that moment (Unix milliseconds), even if nothing of it is due.
   void look_at(const storage::AgentKey& key, std::int64_t at_ms);
   // The agent could not be woken: tries again after `wait`, if the agent must be awake at all.

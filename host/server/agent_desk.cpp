@@ -177,13 +177,18 @@ std::size_t AgentDesk::count_stuck() {
   if (now >= due && next_look_.compare_exchange_strong(due, now + kLookEvery)) {
     desk_.run([this] {
       const auto until = std::chrono::steady_clock::now() + shard_patience_;
-      const auto page =
-          stuck_page(runtime_, desk_.directory(), waits_,
-                     {.agent_class = {}, .after = {}, .limit = kMostStuckLooks}, {}, until);
-      if (!page) return;
-      // A look that was cut short has not seen all of them.
-      const std::size_t seen = page->at("agents").size();
-      if (page->at("next").is_null() || seen > stuck_) stuck_ = seen;
+      std::size_t seen = 0;
+      for (Json next = ""; !next.is_null() && std::chrono::steady_clock::now() < until;) {
+        const auto page = stuck_page(
+            runtime_, desk_.directory(), waits_,
+            {.agent_class = {}, .after = next.get<std::string>(), .limit = kMostStuckLooks}, {},
+            until);
+        if (!page) return;
+        seen += page->at("agents").size();
+        next = page->at("next");
+        // A look that was cut short has not seen all of them.
+        if (next.is_null() || seen > stuck_) stuck_ = seen;
+      }
     });
   }
   return stuck_;

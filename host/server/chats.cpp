@@ -40,13 +40,14 @@ constexpr std::string_view kTurns = HEARTH_TURN
 constexpr std::string_view kTurn = HEARTH_TURN "WHERE id = ?1";
 #undef HEARTH_TURN
 
-// A message in pieces has no body.
 constexpr std::string_view kAsked =
     "SELECT json_extract(p.value, '$.state') = 'approval-requested' AS is_approval, "
     "coalesce(json_extract(p.value, '$.toolName'), substr(json_extract(p.value, '$.type'), 6)) "
     "AS tool, json_extract(p.value, '$.toolCallId') AS call, "
     "(SELECT max(coalesce(ended, began, created)) FROM chat_turns) AS since_ms "
-    "FROM chat_messages m, json_each(iif(m.split, '{}', m.body), '$.parts') p WHERE m.pending "
+    "FROM chat_messages m, json_each(iif(m.split, (SELECT group_concat(text, '') FROM (SELECT text "
+    "FROM chat_pieces WHERE message = m.seq ORDER BY piece)), m.body), '$.parts') p WHERE "
+    "m.pending "
     "AND NOT EXISTS (SELECT 1 FROM chat_turns WHERE state IN ('queued', 'running')) "
     "AND json_extract(p.value, '$.state') IN ('input-available', 'approval-requested') "
     "AND NOT coalesce(json_extract(p.value, '$.providerExecuted'), false)";

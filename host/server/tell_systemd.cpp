@@ -3,6 +3,7 @@
 #include "base/file_descriptor.hpp"
 
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 
 #include <algorithm>
@@ -22,9 +23,12 @@ bool tell_systemd(const char* socket, std::string_view state) {
   // A path ends with a zero; an abstract name is exactly as long as it is.
   const std::size_t size = offsetof(sockaddr_un, sun_path) + name.size() + (is_abstract ? 0U : 1U);
   const FileDescriptor sender(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  // Its queue may be full while the machine starts. It does not ask again.
+  const timeval patience{.tv_sec = 5, .tv_usec = 0};
+  (void)::setsockopt(sender.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   const auto* const to = reinterpret_cast<const sockaddr*>(&address);  // NOLINT: the interface
   return sender.is_open() &&
-         ::sendto(sender.get(), state.data(), state.size(), MSG_DONTWAIT | MSG_NOSIGNAL, to,
+         ::sendto(sender.get(), state.data(), state.size(), MSG_NOSIGNAL, to,
                   static_cast<socklen_t>(size)) == static_cast<ssize_t>(state.size());
 }
 

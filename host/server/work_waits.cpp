@@ -18,7 +18,7 @@ using durable::JobState;
 using extensions::Wait;
 using extensions::WaitKind;
 
-// What the library of chats says; chat_waits() tells it call by call.
+// Of the library of chats; chat_waits() tells it call by call.
 constexpr std::string_view kChatQuestion = "hearth.chat";
 
 // Of a row, in the order of kWaitingJobs.
@@ -46,7 +46,8 @@ constexpr std::string_view kWaitingJobs =
     "coalesce((SELECT body FROM cf_agents_job_documents WHERE job = seq AND part = 6), "
     "(SELECT body FROM cf_agents_job_documents WHERE job = seq AND part = 5), '') "
     "FROM cf_agents_jobs WHERE dead OR (state < 2 AND ended_at IS NULL) "
-    "ORDER BY dead OR missing > 0 OR (due_at IS NOT NULL AND due_at >= ?2) DESC, due_at LIMIT ?1";
+    "ORDER BY dead OR coalesce(missing, 0) > 0 OR (due_at IS NOT NULL AND due_at >= ?2) DESC, "
+    "due_at LIMIT ?1";
 
 WaitingJob read_job(const storage::Rows& row) {
   return {static_cast<JobKind>(row.integer(0)),
@@ -87,9 +88,11 @@ std::optional<WaitKind> kind_of_job(const WaitingJob& job, bool is_live) {
     case JobKind::kSchedule: return schedule_wait(job);
     case JobKind::kItem: return item_wait(job);
     case JobKind::kNotice: return job.is_dead ? WaitKind::kDeadNotice : WaitKind::kNotice;
-    case JobKind::kAlarm: return job.is_dead ? WaitKind::kDeadNotice : WaitKind::kAlarm;
+    case JobKind::kAlarm:
+      if (job.waits_for_code()) return WaitKind::kNoCallback;
+      return job.is_dead ? WaitKind::kDeadNotice : WaitKind::kAlarm;
     case JobKind::kQuestion:
-      if (job.name != kChatQuestion) return WaitKind::kPerson;
+      if (job.id != kChatQuestion) return WaitKind::kPerson;
       break;
     case JobKind::kTelling: break;
   }
@@ -118,8 +121,9 @@ std::vector<Wait> work_waits(storage::AgentDatabase& database, bool is_live) {
   storage::Statement statement(database.connection(), kWaitingJobs);
   const std::array params{storage::Param(static_cast<std::int64_t>(kMostWaits) + 1),
                           storage::Param(durable::kFirstOfNextVersion)};
+  std::size_t count = 0;
   for (storage::Rows rows = statement.query(params); rows.next();) {
-    if (waits.size() == kMostWaits) {
+    if (++count > kMostWaits) {
       waits.push_back({.kind = WaitKind::kMore});
       break;
     }

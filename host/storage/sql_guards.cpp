@@ -156,7 +156,8 @@ std::uint64_t width_of(Arguments arguments) {
       all += number;  // of several digits, each: close enough
       format.remove_prefix(1);
     }
-    if (!format.empty() && format[0] != '%') ++used;
+    const bool takes_none = format.empty() || format[0] == '%' || format[0] == 'n';
+    if (!takes_none) ++used;
     if (!format.empty()) format.remove_prefix(1);
   }
   return all;

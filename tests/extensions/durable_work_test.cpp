@@ -498,21 +498,28 @@ TEST_F(DurableWorkTest, WhatWaitsForCodeIsInTheWakeAndOnlyAnInstanceTriesItAgain
 }
 
 TEST_F(DurableWorkTest, AQuestionForAPersonIsStoredUntilItIsTakenBack) {
-  work_->waits_for_person("");
+  EXPECT_TRUE(work_->waits_for_person(""));
   EXPECT_FALSE(database_->dirty());
-  work_->waits_for_person("the contract is signed");
-  work_->waits_for_person("the bill is paid");
+  EXPECT_TRUE(work_->waits_for_person("the contract is signed"));
+  EXPECT_TRUE(work_->waits_for_person("the bill is paid"));
   EXPECT_TRUE(work_->wake().needs_person);
   EXPECT_TRUE(work_->wake().none()) << "nothing wakes the agent for it";
   database_->commit();
-  work_->waits_for_person("the bill is paid");
+  EXPECT_TRUE(work_->waits_for_person("the bill is paid"));
   EXPECT_FALSE(database_->dirty()) << "it says so already";
   work_->close();
   EXPECT_TRUE(work_->wake().needs_person);
   work_.reset();
   database_.reset();
   open(std::nullopt, true);
-  work_->waits_for_person("");
+  for (std::size_t i = 1; i < DurableWork::kMostQuestions; ++i)
+    EXPECT_TRUE(work_->waits_for_person("another", std::to_string(i)));
+  EXPECT_EQ(work_->waits_for_person("one more", "more").error().code, Errc::kLimitExceeded);
+  for (std::size_t i = 1; i < DurableWork::kMostQuestions; ++i)
+    EXPECT_TRUE(work_->waits_for_person("", std::to_string(i)));
+  EXPECT_TRUE(work_->wake().needs_person) << "of another key";
+  EXPECT_TRUE(work_->waits_for_person(""));
+  EXPECT_FALSE(work_->wake().needs_person) << "at once";
   database_->commit();
   work_->close();
   EXPECT_FALSE(work_->wake().needs_person);

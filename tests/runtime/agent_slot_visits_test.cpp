@@ -85,6 +85,28 @@ TEST_F(AgentSlotVisitsTest, WhatComesMeanwhileMeetsTheAgentAfterwards) {
   EXPECT_EQ(shard_.script.alive, 1);
 }
 
+TEST_F(AgentSlotVisitsTest, ALookAtWorkThatWaitsForCodeNeitherWakesItNorMissesItsCode) {
+  const auto put_aside = visit([](extensions::AgentContext& agent) -> Result<std::string> {
+    durable::FiberRequest request;
+    request.name = "later";
+    request.keeping = durable::FiberKeeping::kKept;
+    const auto started = agent.work().fibers().start(request);
+    if (!started) return started.error();
+    const auto waits = agent.work().wait_for_code(started->fiber, "it is not known");
+    return waits ? Result<std::string>(std::string()) : waits.error();
+  });
+  shard_.settle();
+  EXPECT_EQ(put_aside->end, "ok ");
+  const auto look = get();
+  shard_.settle();
+  EXPECT_TRUE(look->end);
+  EXPECT_TRUE(shard_.script.history.empty()) << "no code ran for a look";
+  (void)get();
+  shard_.shard().class_is_back("counter");  // while it is open
+  shard_.settle();
+  EXPECT_FALSE(shard_.script.history.empty()) << "its code may know the fiber now";
+}
+
 TEST_F(AgentSlotVisitsTest, OneThatIsStartingIsVisitedOnceItIsLive) {
   CallId start = 0;
   shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {

@@ -134,8 +134,12 @@ TEST(WorkWaitsTest, OfManyJobsThoseForAPersonComeFirstAndTheRestIsSaid) {
   for (std::size_t i = 0; i <= kMostWaits; ++i) {
     Job job = job_of(JobKind::kItem);
     job.id = std::to_string(i);
+    if (i % 2 == 0) job.kind = JobKind::kSchedule;
     if (i == kMostWaits - 1) for_code(job);
-    if (i == kMostWaits) dead(job);
+    if (i == kMostWaits) {
+      job.kind = JobKind::kItem;
+      dead(job);
+    }
     jobs.insert(job);
     jobs.update(job);
   }

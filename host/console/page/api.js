@@ -14,7 +14,7 @@ export const parse = (text) => JSON.parse(text, ofAnswer);
 // What a person has typed, each number as it stands there. Throws SyntaxError.
 export function typed(text) {
   const value = JSON.parse(text, ofPerson);
-  if (!JSON.rawJSON && /\d{16}/.test(text)) throw new Error("This browser may round the number: send it from the command line, or with a newer browser.");
+  if (!JSON.rawJSON && /\d{16}/.test(text.replace(/"(\\.|[^"\\])*"/g, ""))) throw new Error("This browser may round the number: send it from the command line, or with a newer browser.");
   return value;
 }
 

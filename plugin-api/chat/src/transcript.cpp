@@ -231,9 +231,9 @@ bool Transcript::join(std::span<const std::string> ids) {
   return true;
 }
 
-// The server looks at such a chat for calls that wait, by this word.
+// The server knows this key, and looks into the chat for the calls that wait.
 void Transcript::tell_operators() {
-  agent_.waits_for_person(has_pending() ? "hearth.chat" : "");
+  agent_.waits_for_person(has_pending() ? "a call of a tool is answered" : "", "hearth.chat");
 }
 
 bool Transcript::remove(std::string_view id) {

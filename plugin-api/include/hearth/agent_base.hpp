@@ -195,12 +195,13 @@ class Agent : public detail::ScheduleCalls<Agent>,
   }
 
   // Operators find the agent in `hearth stuck`, and read there what it waits for: "the contract is
-  // signed", at most 256 bytes. Empty: it does not wait for a person any more. Stored with the
-  // turn; it outlives evictions and restarts.
-  void waits_for_person(std::string_view what) {
+  // signed", at most 256 bytes. Empty: it does not wait for it any more. `key` tells apart what it
+  // waits for at once, up to 16. Stored with the turn; it outlives evictions and restarts.
+  void waits_for_person(std::string_view what, std::string_view key = {}) {
     const auto& table = detail::need(live().tables().agent, HEARTH_EXT_AGENT);
-    live().check(table.waits_for_person(live().host(), live().id(), detail::slice(what)),
-                 "waits_for_person");
+    live().check(
+        table.waits_for_person(live().host(), live().id(), detail::slice(key), detail::slice(what)),
+        "waits_for_person");
   }
 
   // ---- state: one JSON value, stored, and in step with every client -----------------------------

@@ -210,7 +210,7 @@ structs! {
     hearth_agent_v1 24 => AgentV1 {
         evict: unsafe extern "C" fn(*const Host, Agent) -> Status,
         destroy: unsafe extern "C" fn(*const Host, Agent) -> Status,
-        waits_for_person: unsafe extern "C" fn(*const Host, Agent, Bytes) -> Status,
+        waits_for_person: unsafe extern "C" fn(*const Host, Agent, Bytes, Bytes) -> Status,
     }
 
     hearth_clock_v1 16 => ClockV1 {

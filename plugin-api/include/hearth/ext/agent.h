@@ -32,11 +32,14 @@ typedef struct hearth_agent_v1 {
    * A second call does nothing. Errors: GONE, CLOSING, IO (not destroyed). [instance] */
   hearth_status (*destroy)(const hearth_host* host, hearth_agent agent);
 
-  /* The agent waits until a person has done what `what` names, at most HEARTH_PERSON_MAX bytes; it
-   * replaces what an earlier call has named. Empty: it does not wait any more. Operators see it in
-   * `hearth why` and `hearth stuck`, also when the agent is not in memory. The host does nothing
-   * else with it. Written with the running turn. Errors: INVALID, GONE, CLOSING, IO. [instance] */
-  hearth_status (*waits_for_person)(const hearth_host* host, hearth_agent agent, hearth_bytes what);
+  /* The agent waits until a person has done what `what` names; empty: it does not wait any more.
+   * `key` tells apart what it waits for at once, up to 16; one without a key is usual, and those
+   * that begin with "hearth." are the libraries' own. Each has at most HEARTH_PERSON_MAX bytes.
+   * Operators see it in `hearth why` and `hearth stuck`, also when the agent is not in memory. The
+   * host does nothing else with it. Written with the running turn. Errors: INVALID, LIMIT, GONE,
+   * CLOSING, IO. [instance] */
+  hearth_status (*waits_for_person)(const hearth_host* host, hearth_agent agent, hearth_bytes key,
+                                    hearth_bytes what);
 } hearth_agent_v1;
 
 HEARTH_STATIC_ASSERT(sizeof(hearth_agent_v1) == 24, "layout");
