@@ -29,7 +29,7 @@ void print(const EventLines::Event& event, bool json) {
   }
 }
 
-// kNotFound: there is no such class, of which nothing would ever come.
+// kNotFound: the server has no such class, so no event of it would come.
 Result<void> look_for_class(const std::filesystem::path& data, const std::string& agent) {
   const auto client = AdminClient::on(data);
   if (agent.empty() || !client) return {};

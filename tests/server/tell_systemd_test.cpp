@@ -17,7 +17,7 @@
 namespace hearth::server {
 namespace {
 
-// What comes to a socket of this name when `state` is told.
+// What a socket of this name receives when tell_systemd() sends `state`.
 std::string told(const std::string& name, const std::string& state) {
   const FileDescriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address{};

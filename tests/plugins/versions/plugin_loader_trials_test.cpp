@@ -97,7 +97,7 @@ TEST_F(PluginVersionsTest, AVersionThatWillNotGoIsPinnedWithTheReason) {
   EXPECT_NE(states().find("pinned"), std::string::npos) << states();
   EXPECT_EQ(logger_.count("plugin.pinned"), 1U);
   EXPECT_EQ(loader().retire_unused(), 0U);
-  EXPECT_EQ(logger_.count("plugin.pinned"), 1U) << "it is told once";
+  EXPECT_EQ(logger_.count("plugin.pinned"), 1U) << "one line for a library";
 }
 
 TEST_F(PluginVersionsTest, R3_WhatWouldStayInMemoryIsNotReplacedOnceTooManyStay) {
