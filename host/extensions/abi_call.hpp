@@ -135,6 +135,13 @@ template <class T>
   return known;
 }
 
+// The sizes in version 1.0 of the tables that a library gives. A later host, whose tables are
+// longer, takes these too: HEARTH_HAS says whether a member behind them is there.
+inline constexpr std::size_t kPluginSize10 = 48;
+inline constexpr std::size_t kClassSize10 = 72;
+inline constexpr std::size_t kMethodsSize10 = 16;
+inline constexpr std::size_t kOperationKindsSize10 = 16;
+
 inline Error bad_struct() {
   return {Errc::kInvalidArgument, "a request or a filter is missing, or has no struct_size"};
 }

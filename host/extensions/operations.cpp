@@ -193,7 +193,7 @@ std::string problem_with_kind(const hearth_operation_kind& kind, std::set<std::s
 
 std::string problem_with_operations(const hearth_operation_kinds_v1* kinds) {
   if (kinds == nullptr) return {};
-  if (kinds->struct_size < sizeof(hearth_operation_kinds_v1))
+  if (kinds->struct_size < kOperationKindsSize10)
     return " has a struct_size of " + std::to_string(kinds->struct_size) +
            ": set it to sizeof(hearth_operation_kinds_v1)";
   if (kinds->count > HEARTH_OPERATION_KINDS_MAX)

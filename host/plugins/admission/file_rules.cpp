@@ -2,6 +2,7 @@
 
 #include "base/assert.hpp"
 #include "base/escape.hpp"
+#include "extensions/abi_call.hpp"
 #include "extensions/registry.hpp"
 #include "plugins/admission/elf_image.hpp"
 #include "plugins/admission/elf_surroundings.hpp"
@@ -109,7 +110,7 @@ void check_exports(const ElfImage& image, std::vector<Finding>& findings) {
     findings.push_back(finding("E7",
                                "it does not export the symbol hearth_plugin_v1: define it with "
                                "HEARTH_EXPORT, and name it in the version script"));
-  } else if (!entry->is_object || entry->size < sizeof(hearth_plugin)) {
+  } else if (!entry->is_object || entry->size < extensions::kPluginSize10) {
     findings.push_back(finding("E7",
                                "its symbol hearth_plugin_v1 is not a hearth_plugin: define it as "
                                "HEARTH_EXPORT const hearth_plugin hearth_plugin_v1 = {...}"));
@@ -138,18 +139,18 @@ std::string version(unsigned major, unsigned minor) {
 }
 
 std::optional<Finding> check_note_header(const NoteHeader& header) {
-  constexpr std::string_view kRebuild = ": rebuild it with this server's hearth/abi.h";
+  constexpr std::string_view kRebuild = "rebuild it with this server's hearth/abi.h";
   const std::string host = version(HEARTH_ABI_MAJOR, HEARTH_ABI_MINOR);
-  // Each version 0.x is an ABI of its own.
-  const bool is_other_draft = HEARTH_ABI_MAJOR == 0 && header.abi_minor != HEARTH_ABI_MINOR;
-  if (header.abi_major != HEARTH_ABI_MAJOR || is_other_draft) {
+  if (header.abi_major != HEARTH_ABI_MAJOR) {
+    const bool is_newer = header.abi_major > HEARTH_ABI_MAJOR;
     return finding("N2", "it is built for version " + version(header.abi_major, header.abi_minor) +
-                             " of the ABI, and this server has " + host + std::string(kRebuild));
+                             " of the ABI, and this server has " + host + ": " +
+                             (is_newer ? "update the server, or " : "") + std::string(kRebuild));
   }
-  if (header.plugin_struct_size < sizeof(hearth_plugin)) {
+  if (header.plugin_struct_size < extensions::kPluginSize10) {
     return finding(
         "N2", "its note announces a hearth_plugin of " + std::to_string(header.plugin_struct_size) +
-                  " bytes, fewer than version " + host + " of the ABI has" + std::string(kRebuild));
+                  " bytes, fewer than version 1.0 of the ABI has: " + std::string(kRebuild));
   }
   if (header.min_host_minor > HEARTH_ABI_MINOR) {
     return finding("N3", "it needs a server with version " +

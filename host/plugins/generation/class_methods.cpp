@@ -2,6 +2,7 @@
 
 #include "base/escape.hpp"
 #include "base/utf8.hpp"
+#include "extensions/abi_call.hpp"
 #include "json/json.hpp"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ std::optional<std::string_view> read_text(hearth_bytes bytes, std::size_t max_by
 
 // What is wrong with a table as a whole, as the end of a sentence; empty: it is right.
 std::string problem_with(const hearth_methods_v1& table) {
-  if (table.struct_size < sizeof table) {
+  if (table.struct_size < extensions::kMethodsSize10) {
     return " has a struct_size of " + std::to_string(table.struct_size) +
            ": set it to sizeof(hearth_methods_v1)";
   }

@@ -1,6 +1,7 @@
 #include "plugins/generation/plugin_entry.hpp"
 
 #include "base/escape.hpp"
+#include "extensions/abi_call.hpp"
 #include "extensions/abi_status.hpp"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ Checked<EntryClass> read_class(const hearth_plugin& plugin, std::uint32_t index)
   const std::string which = "its class " + std::to_string(index) + " ";
   const hearth_class* const table = plugin.get_class(index);
   if (table == nullptr) return finding("L2", which + "is null although class_count announces it");
-  if (table->struct_size < sizeof(hearth_class)) {
+  if (table->struct_size < extensions::kClassSize10) {
     return finding("L2", which + "has a struct_size of " + std::to_string(table->struct_size) +
                              ": set it to sizeof(hearth_class)");
   }
@@ -47,7 +48,7 @@ std::optional<Finding> check_entry(const hearth_plugin& plugin, const PluginNote
     return finding("L2",
                    "its symbol hearth_plugin_v1 has a wrong magic number: set it to HEARTH_MAGIC");
   }
-  if (plugin.struct_size < sizeof(hearth_plugin)) {
+  if (plugin.struct_size < extensions::kPluginSize10) {
     return finding("L2", "its symbol hearth_plugin_v1 has a struct_size of " +
                              std::to_string(plugin.struct_size) +
                              ": set it to sizeof(hearth_plugin)");
@@ -55,9 +56,7 @@ std::optional<Finding> check_entry(const hearth_plugin& plugin, const PluginNote
   const auto version = [](unsigned major, unsigned minor) {
     return std::to_string(major) + "." + std::to_string(minor);
   };
-  // As rule N2: each version 0.x is an ABI of its own.
-  const bool is_other_draft = HEARTH_ABI_MAJOR == 0 && plugin.abi_minor != HEARTH_ABI_MINOR;
-  if (plugin.abi_major != HEARTH_ABI_MAJOR || is_other_draft) {
+  if (plugin.abi_major != HEARTH_ABI_MAJOR) {  // as rule N2
     return finding("L2", "its symbol hearth_plugin_v1 says version " +
                              version(plugin.abi_major, plugin.abi_minor) +
                              " of the ABI, and this server has " +

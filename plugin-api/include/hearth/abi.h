@@ -1,5 +1,5 @@
 /*
- * hearth/abi.h: the contract between Hearth and a library of agent classes. Version 0.2, a draft.
+ * hearth/abi.h: the contract between Hearth and a library of agent classes. Version 1.0.
  *
  * This header is the specification. It is plain C11 (and C++11 and later), needs nothing but the
  * two includes below, and describes 64-bit little-endian Linux (x86-64, AArch64).
@@ -39,12 +39,23 @@
  * HEARTH_E_*. Codes are stable, texts are not. No exception, panic or longjmp may cross this
  * interface. exit() and abort() crash the host.
  *
- * Growth. Until version 1.0 each minor version is an ABI of its own: the host takes only libraries
- * that were built for its own. From 1.0 on a released interface never changes. Tables grow at the
- * end only: a member exists if it lies within `struct_size` (HEARTH_HAS). Whole areas are
- * extensions, named by strings such as "hearth.sql/1" (hearth/ext/). A plugin answers an event
- * kind, flag or operation that it does not know with HEARTH_E_UNSUPPORTED, and so does the host.
- * That makes additions safe.
+ * Versions. 1.0 is frozen, with all of hearth/ext/. A version 1.x keeps every name, value, layout
+ * and meaning of 1.0, and may add:
+ *   members     at the end of a struct that has a `struct_size`. A member from after 1.0 exists if
+ *               it lies within `struct_size` (HEARTH_HAS). The host reads one that is missing as
+ *               0. A struct without a `struct_size` never changes
+ *   numbers     event kinds, operations, flags, errors. The receiver answers an event kind, flag or
+ *               operation that it does not know with HEARTH_E_UNSUPPORTED
+ *   extensions  named by strings. One that has to change is a new one: "hearth.sql/2" stands beside
+ *               "hearth.sql/1"
+ *
+ *     a library of   a host of 1.x
+ *     1.y, y <= x    takes it: all that the library knows is there
+ *     1.y, y > x     takes it: the library uses what came after 1.0 only if HEARTH_HAS or
+ *                    get_extension() says that it is there. A library that cannot work without
+ *                    says so in its note (min_host_minor), and the host refuses it (rule N3)
+ *     others         refuses it (rule N2). 2.0 would be another ABI, with a symbol of another name,
+ *                    for libraries that are built for it
  */
 #ifndef HEARTH_ABI_H
 #define HEARTH_ABI_H
@@ -59,8 +70,8 @@ extern "C" {
 #define HEARTH_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
 
-#define HEARTH_ABI_MAJOR 0
-#define HEARTH_ABI_MINOR 2
+#define HEARTH_ABI_MAJOR 1
+#define HEARTH_ABI_MINOR 0
 
 /* "HEARTH\0" and a 1, read as a little-endian number. */
 #define HEARTH_MAGIC UINT64_C(0x0100485452414548)

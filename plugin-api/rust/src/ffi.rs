@@ -13,8 +13,8 @@ use std::os::raw::c_char;
 // ---- words -------------------------------------------------------------------------------------
 
 pub const HEARTH_MAGIC: u64 = 0x0100_4854_5241_4548;
-pub const HEARTH_ABI_MAJOR: u16 = 0;
-pub const HEARTH_ABI_MINOR: u16 = 2;
+pub const HEARTH_ABI_MAJOR: u16 = 1;
+pub const HEARTH_ABI_MINOR: u16 = 0;
 
 pub type Status = i32;
 pub type Agent = u64;

@@ -153,38 +153,50 @@ TEST(FileRulesTest, N1_ALibraryWithoutANoteIsRefused) {
   EXPECT_EQ(refusal_after([](Bytes& bytes) { bytes[note_at(bytes) + 20] ^= std::byte{1}; }), "N1");
 }
 
-// Each version 0.x is an ABI of its own. Builds before the first draft said 1.0 and 1.1.
-TEST(FileRulesTest, N2_AnotherVersionIsRefusedWithBothNumbersAndWhatToDo) {
-  static_assert(HEARTH_ABI_MAJOR == 0);
-  const std::string mine = "0." + std::to_string(HEARTH_ABI_MINOR);
+// The versions in a note: what the library is built for, and the oldest host that will do.
+TEST(FileRulesTest, N2N3_AHostTakesItsMajorVersionAndSaysWhatToDoAboutOthers) {
+  static_assert(HEARTH_ABI_MAJOR == 1);
+  const std::string mine = "1." + std::to_string(HEARTH_ABI_MINOR);
+  constexpr std::uint16_t kNext = HEARTH_ABI_MINOR + 1;
+  const std::string next = "1." + std::to_string(kNext);
   struct Version {
     std::uint16_t major;
     std::uint16_t minor;
+    std::uint16_t min_host_minor;
+    std::string rule;
+    std::string reason;
   };
-  constexpr std::uint16_t kNext = HEARTH_ABI_MINOR + 1;
-  for (const Version& other : {Version{1, 0}, Version{1, 1}, Version{0, 1}, Version{0, kNext}}) {
+  const std::string built_for = "it is built for version ";
+  const std::string rebuild = "rebuild it with this server's hearth/abi.h";
+  const std::string has = " of the ABI, and this server has " + mine + ": ";
+  for (const Version& each : {
+           Version{1, 0, 0, "", ""},
+           Version{1, HEARTH_ABI_MINOR, HEARTH_ABI_MINOR, "", ""},
+           Version{1, kNext, 0, "", ""},
+           Version{1, kNext, HEARTH_ABI_MINOR, "", ""},
+           Version{1, UINT16_MAX, 0, "", ""},
+           Version{1, kNext, kNext, "N3",
+                   "it needs a server with version " + next + " of the ABI, and this one has " +
+                       mine + ": update the server"},
+           Version{0, 2, 0, "N2", built_for + "0.2" + has + rebuild},
+           Version{0, kNext, kNext, "N2", built_for + "0." + std::to_string(kNext) + has + rebuild},
+           Version{2, 0, 0, "N2", built_for + "2.0" + has + "update the server, or " + rebuild},
+       }) {
     Bytes bytes = library_bytes("plain");
     const std::size_t at = note_at(bytes) + offsetof(hearth_note, abi_major);
-    put(bytes, at, other.major);
-    put(bytes, at + 2, other.minor);
+    put(bytes, at, each.major);
+    put(bytes, at + 2, each.minor);
+    put(bytes, at + 4, each.min_host_minor);
     const Inspection inspection = inspect_library(bytes);
-    ASSERT_NE(inspection.refusal(), nullptr);
-    EXPECT_EQ(inspection.refusal()->rule, "N2");
-    EXPECT_EQ(inspection.refusal()->reason,
-              "it is built for version " + std::to_string(other.major) + "." +
-                  std::to_string(other.minor) + " of the ABI, and this server has " + mine +
-                  ": rebuild it with this server's hearth/abi.h");
+    const Finding* const refusal = inspection.refusal();
+    EXPECT_EQ(refusal == nullptr ? "" : refusal->rule, each.rule) << each.major << each.minor;
+    EXPECT_EQ(refusal == nullptr ? "" : refusal->reason, each.reason);
   }
 }
 
 TEST(FileRulesTest, N2_ATableSmallerThanTheFirstVersionsIsRefused) {
   EXPECT_EQ(refusal_after([](Bytes& bytes) { put(bytes, note_at(bytes) + 36, std::uint32_t{40}); }),
             "N2");
-}
-
-TEST(FileRulesTest, N3_ALibraryThatNeedsANewerServerIsRefused) {
-  EXPECT_EQ(refusal_after([](Bytes& bytes) { put(bytes, note_at(bytes) + 32, std::uint16_t{7}); }),
-            "N3");
 }
 
 TEST(FileRulesTest, N4_ABrokenManifestIsRefused) {

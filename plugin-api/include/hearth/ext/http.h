@@ -32,7 +32,7 @@ extern "C" {
 /* hearth_event.flags of HEARTH_EVENT_REQUEST. */
 enum { HEARTH_REQUEST_UNREAD_BODY = 1 };
 
-enum { HEARTH_OP_BODY = 6 };
+enum { HEARTH_OP_BODY = 7 };
 
 typedef struct hearth_http_v1 {
   /* The request target as sent: "/agents/counter/a/sub?x=1". [instance] */
