@@ -111,6 +111,9 @@ class SocketPort final : public runtime::ConnectionPort {
   }
   [[nodiscard]] bool is_open() const override { return socket_->is_open(); }
   [[nodiscard]] std::size_t unsent_bytes() const override { return socket_->buffered(); }
+  [[nodiscard]] std::optional<SteadyTime> behind_since() const override {
+    return socket_->behind_since();
+  }
 
   void set_reading(bool reading) override {
     if (reading) {

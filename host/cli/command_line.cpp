@@ -411,7 +411,6 @@ Answer answer_of(const CLI::App& app, const CLI::ParseError& stop) {
 
 Command parse_command_line(int argc, const char* const* argv) {
   CLI::App app(kPurpose + 1, "hearth");
-  app.footer(kExamples + 1);
   app.get_formatter()->column_width(24);
   app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   app.get_formatter()->label("Subcommands", "Commands");
@@ -424,6 +423,7 @@ Command parse_command_line(int argc, const char* const* argv) {
   CommandOptions(app, "version", "Say which version this is").chosen([&chosen] {
     chosen = Answer{kExitClean, version_text() + "\n"};
   });
+  app.footer(kExamples + 1);  // last: commands without notes of their own would copy it
   if (argc <= 1) return Answer{kExitBadUsage, app.help()};
   try {
     app.parse(argc, argv);

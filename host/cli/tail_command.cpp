@@ -29,15 +29,16 @@ void print(const EventLines::Event& event, bool json) {
   }
 }
 
+// `agent` with the class's own name, as events have it. As it is while no server answers.
 // kNotFound: the server has no such class, so no event of it would come.
-Result<void> look_for_class(const std::filesystem::path& data, const std::string& agent) {
+Result<std::string> known_agent(const std::filesystem::path& data, const std::string& agent) {
   const auto client = AdminClient::on(data);
-  if (agent.empty() || !client) return {};
-  const std::string agent_class = agent.substr(0, agent.find('/'));
+  if (agent.empty() || !client) return agent;
+  const std::size_t slash = std::min(agent.find('/'), agent.size());
   const auto known =
-      client->ask("GET", with_query("/admin/agents?limit=1", {{"class", agent_class}}));
-  if (!known && known.error().code == Errc::kNotFound) return known.error();
-  return {};
+      client->ask("GET", with_query("/admin/agents?limit=1", {{"class", agent.substr(0, slash)}}));
+  if (known) return text_member(*known, "class") + agent.substr(slash);
+  return known.error().code == Errc::kNotFound ? known.error() : Result<std::string>(agent);
 }
 
 }  // namespace
@@ -99,12 +100,14 @@ std::string event_text(std::string_view json) {
   return one_line(text);
 }
 
-int run(const TailCommand& command) {
-  const auto [data, mistake] = find_data(command);
+int run(const TailCommand& given) {
+  const auto [data, mistake] = find_data(given);
   if (mistake) return run(*mistake);
+  auto known = known_agent(data, given.agent);
+  if (!known) return run(failed_answer(known.error().message));
+  TailCommand command = given;
+  command.agent = *std::move(known);
   const std::string target = tail_target(command, unix_millis(SystemClock().wall_now()));
-  if (const auto known = look_for_class(data, command.agent); !known)
-    return run(failed_answer(known.error().message));
   EventLines lines;
   bool is_away = false;  // and this was said
   for (;;) {

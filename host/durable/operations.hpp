@@ -126,6 +126,11 @@ struct OperationChange {
   OperationState state = OperationState::kRunning;
 };
 
+struct UsedUpBudget {
+  std::string kind;
+  std::optional<std::int64_t> since_ms{};  // when the last operation of the day began
+};
+
 // An unknown operation that the host reports to the agent's code.
 struct UnknownOperation {
   std::string id;
@@ -324,7 +329,7 @@ class Operations final : public WorkPart {
 
   // The kinds whose budget of today is used up: the next operation of the kind would be refused, or
   // one that costs something.
-  [[nodiscard]] std::vector<std::string> used_up();
+  [[nodiscard]] std::vector<UsedUpBudget> used_up();
 
   // This fiber has written a checkpoint: the next run of its work begins after the operations that
   // this run has used.

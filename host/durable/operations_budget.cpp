@@ -48,17 +48,24 @@ Operations::Spent Operations::spent_today(std::string_view kind) {
   return {.day = rows.integer(0), .count = rows.integer(1), .cost = rows.integer(2)};
 }
 
-std::vector<std::string> Operations::used_up() {
-  std::vector<std::string> kinds;
+std::vector<UsedUpBudget> Operations::used_up() {
+  std::vector<UsedUpBudget> all;
   for (const auto& [kind, limits] : settings_.kinds) {
     if (limits_of(kind) == nullptr) continue;
     const Spent spent = spent_today(kind);
     const bool is_over =
         (limits.per_day > 0 && static_cast<std::uint64_t>(spent.count) >= limits.per_day) ||
         (limits.cost_per_day > 0 && static_cast<std::uint64_t>(spent.cost) >= limits.cost_per_day);
-    if (is_over) kinds.push_back(kind);
+    if (!is_over) continue;
+    UsedUpBudget& budget = all.emplace_back(kind);
+    Rows last = database_
+                    .kept(
+                        "SELECT started_at FROM cf_agents_operations WHERE kind = ?1 AND day = ?2 "
+                        "ORDER BY seq DESC LIMIT 1")
+                    .query(std::array{Param(std::string_view(kind)), Param(spent.day)});
+    if (last.next()) budget.since_ms = last.integer(0);
   }
-  return kinds;
+  return all;
 }
 
 Result<std::optional<std::int64_t>> Operations::spend(std::string_view kind, std::uint64_t cost) {

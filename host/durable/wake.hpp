@@ -34,6 +34,11 @@ struct Wake {
   // the agent was last in memory. It wakes no agent either.
   bool needs_person = false;
 
+  // A new version of the class may be what some of its work waits for: that work alone is due at
+  // kNextVersion, or it stands behind work with a moment.
+  [[nodiscard]] bool may_wait_for_code() const {
+    return at_ms && (needs_person || is_next_version(*at_ms));
+  }
   // Nothing wakes the agent.
   [[nodiscard]] bool none() const { return !working && !at_ms; }
   // The index need not have an entry for the agent.

@@ -10,16 +10,17 @@ void WakeIndex::load(std::int64_t now_ms, const std::function<bool(const storage
   if (directory_.seen_ms() > now_ms) directory_.hurry_wakes(now_ms);
   std::vector<storage::WakeEntry> entries = directory_.wakes();
   std::erase_if(entries, [&mine](const storage::WakeEntry& each) { return !mine(each.key); });
-  const auto is_due = [](const storage::WakeEntry& entry) {
-    return entry.working || (entry.at_ms && is_next_version(*entry.at_ms));
+  const auto wake_of = [](const storage::WakeEntry& entry) {
+    return Wake{entry.working, entry.at_ms, entry.unknown_operations, entry.needs_person};
   };
-  const auto due = static_cast<std::uint32_t>(std::ranges::count_if(entries, is_due));
+  const auto is_due = [](const Wake& wake) { return wake.working || wake.may_wait_for_code(); };
+  const auto due = static_cast<std::uint32_t>(std::ranges::count_if(entries, is_due, wake_of));
   const std::uint32_t spread_ms = due > kSpreadFrom ? due : 0;
   for (const storage::WakeEntry& entry : entries) {
-    const Wake wake{entry.working, entry.at_ms, entry.unknown_operations, entry.needs_person};
+    const Wake wake = wake_of(entry);
     wakes_[entry.key] = Known{wake, entry.at_ms};
     count(wake, 1);
-    schedule(entry.key, is_due(entry) ? now_ms + random_up_to(spread_ms, random) : entry.at_ms);
+    schedule(entry.key, is_due(wake) ? now_ms + random_up_to(spread_ms, random) : entry.at_ms);
   }
 }
 
@@ -92,7 +93,7 @@ void WakeIndex::hurry(const std::string& agent_class, std::int64_t now_ms) {
   for (const auto& [at_ms, name] : of_class->second) {
     const Wake wake = find({agent_class, name});
     const bool is_due =
-        wake.working || (wake.at_ms && (*wake.at_ms <= now_ms || is_next_version(*wake.at_ms)));
+        wake.working || wake.may_wait_for_code() || (wake.at_ms && *wake.at_ms <= now_ms);
     if (is_due && at_ms > now_ms) put_off.push_back({agent_class, name});
   }
   for (const storage::AgentKey& key : put_off) schedule(key, now_ms);

@@ -68,7 +68,7 @@ class WakeIndex {
   void taken(const storage::AgentKey& key);
 
   // In memory only. Makes agents of a class due at `now_ms`: those that must be awake by now and
-  // were put off, and those that wait for another version.
+  // were put off, and those that may wait for another version.
   void hurry(const std::string& agent_class, std::int64_t now_ms);
 
   // The clock was set back (P3).

@@ -21,8 +21,8 @@ namespace hearth::extensions {
 //            run:interrupted -> recovery:detected -> recovery:attempt -> recovery:handled |
 //            recovery:skipped | recovery:failed (-> recovery:attempt, later) | recovery:dead |
 //            unknown (it waits for another version); recovery:dead -> expired; never_told
-//  schedule  create -> execute -> ... -> cancel; execute -> retry | error; missed (its time passed
-//            while it could not run); missing_callback (it is kept); duplicate_warning
+//  schedule  create -> execute -> ... -> cancel; execute -> retry | error; dead; missed (its time
+//            passed while it could not run); missing_callback (it is kept); duplicate_warning
 //  queue     create -> retry -> error | dead; missing_callback (it is kept)
 //  notify    create -> delivered | refused (delivered, and the callee answered with an error) |
 //            retry (-> delivered | refused | retry | dead, later) | dead: a notification
@@ -51,6 +51,7 @@ enum class DurableEvent : std::uint8_t {
   kScheduleExecute,
   kScheduleRetry,
   kScheduleError,
+  kScheduleDead,
   kScheduleCancel,
   kScheduleDuplicateWarning,
   kScheduleMissed,
@@ -104,6 +105,7 @@ inline constexpr std::array kDurableEvents = {
     DurableEventTraits{"schedule:execute", LogLevel::kDebug, "schedule"},
     DurableEventTraits{"schedule:retry", LogLevel::kWarn, "schedule"},
     DurableEventTraits{"schedule:error", LogLevel::kWarn, "schedule"},
+    DurableEventTraits{"schedule:dead", LogLevel::kWarn, "schedule"},
     DurableEventTraits{"schedule:cancel", LogLevel::kDebug, "schedule"},
     DurableEventTraits{"schedule:duplicate_warning", LogLevel::kWarn, "schedule"},
     DurableEventTraits{"schedule:missed", LogLevel::kWarn, "schedule"},

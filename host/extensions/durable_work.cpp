@@ -501,9 +501,7 @@ void DurableWork::report_notes() {
         case What::kOverlapped:
           report(DurableEvent::kScheduleMissed, note.id, detail + ": the last run was not over");
           break;
-        case What::kDead:
-          report(DurableEvent::kScheduleError, note.id, note.reason + ": it is dead");
-          break;
+        case What::kDead: report(DurableEvent::kScheduleDead, note.id, note.reason); break;
         case What::kPutOff:
           report(DurableEvent::kScheduleError, note.id,
                  note.reason + ": it is kept and looked at again");

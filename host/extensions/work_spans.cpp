@@ -71,6 +71,15 @@ void WorkSpans::end(SpannedWork work, std::string_view id, std::string_view stat
   all.erase(found);
 }
 
+void WorkSpans::end_aborted() {
+  const durable::Fibers& fibers = agent_.work().fibers();
+  std::vector<std::string> aborted;
+  for (const auto& [id, span] : running_.at(static_cast<std::size_t>(SpannedWork::kFiber)))
+    if (fibers.row_of(id) == durable::kNoFiber) aborted.push_back(id);
+  for (const std::string& id : aborted)
+    end(SpannedWork::kFiber, id, to_string(durable::FiberStatus::kAborted), true);
+}
+
 Result<void> WorkSpans::describe(std::string_view id, std::string_view name,
                                  std::string_view attributes) {
   auto read = read_attributes(attributes);

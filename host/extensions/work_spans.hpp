@@ -38,6 +38,8 @@ class WorkSpans final : public AgentExtension {
   void begin(SpannedWork work, std::string_view id, std::string_view name);
   // `state`: its new state, or why it could not be settled. Does nothing if it has no span.
   void end(SpannedWork work, std::string_view id, std::string_view state, bool has_failed);
+  // Of fibers that neither run nor recover any more: they were aborted with their outer one.
+  void end_aborted();
   // kInvalidArgument: `attributes` is no JSON object of texts, numbers and booleans, or is beyond
   // the bounds. An operation without a span is described in vain.
   Result<void> describe(std::string_view id, std::string_view name, std::string_view attributes);

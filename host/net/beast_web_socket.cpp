@@ -145,6 +145,9 @@ class BeastWebSocket final : public WebSocket,
     stream_->when_drained(share_.options.send_queue / 4, std::move(notice));
   }
   [[nodiscard]] std::size_t buffered() const override { return stream_ ? stream_->buffered() : 0; }
+  [[nodiscard]] std::optional<SteadyTime> behind_since() const override {
+    return stream_ ? stream_->waits_for_peer_since() : std::nullopt;
+  }
   [[nodiscard]] bool is_open() const override {
     return state_ == State::kOpen && beast_ && beast_->is_open();
   }
@@ -556,11 +559,8 @@ bool BeastWebSocket::keeps_the_rates(SocketTime now) {
       rate_in_.too_slow(share_.options, reads && sends, incoming_.size(), now) ||
       rate_of_frames_.too_slow(share_.options, reads && !sends && frames_->inside_frame(),
                                frames_->passed(), now);
-  if (trickles) {
-    overflow(DropReason::kSendsSlowly, kTooTrickling);
-    return false;
-  }
-  return true;
+  if (trickles) overflow(DropReason::kSendsSlowly, kTooTrickling);
+  return !trickles;
 }
 
 // A pause keeps the peer silent, so the peer is not dropped for silence. Without a read the end of

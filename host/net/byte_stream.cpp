@@ -167,6 +167,7 @@ void ByteStream::end_drains() {
 void ByteStream::wait_for_room() {
   held_.set(outgoing_.own());
   waiting_for_room_ = true;
+  if (std::exchange(sent_before_wait_, bytes_sent_) != bytes_sent_) waits_since_ = BootClock::now();
   start_wait_writable();
 }
 

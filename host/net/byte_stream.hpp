@@ -3,6 +3,7 @@
 // over plain TCP, and tls_stream.cpp over TLS.
 
 #include "base/client_memory.hpp"
+#include "base/clock.hpp"
 #include "base/turn_end.hpp"
 #include "net/buffer_pool.hpp"
 #include "net/outgoing_queue.hpp"
@@ -128,6 +129,10 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   [[nodiscard]] std::uint64_t sends() const { return sends_; }
   // Whether bytes wait because the system has no room, so that the peer must read.
   [[nodiscard]] bool waits_for_peer() const { return waiting_for_room_; }
+  // Since the system last took some. None: it has room.
+  [[nodiscard]] std::optional<SteadyTime> waits_for_peer_since() const {
+    return waiting_for_room_ ? std::optional(waits_since_) : std::nullopt;
+  }
   // Bytes that have reached the peer, to detect a peer that reads too slowly.
   [[nodiscard]] std::uint64_t bytes_taken() { return bytes_sent_ - (open_ ? on_the_way() : 0); }
 
@@ -224,6 +229,8 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   std::uint64_t appended_before_ = 0;  // appended_ at the last flush_soon() or leave()
   std::uint64_t sends_ = 0;
   std::uint64_t bytes_sent_ = 0;
+  std::uint64_t sent_before_wait_ = std::numeric_limits<std::uint64_t>::max();
+  SteadyTime waits_since_{};
   std::function<void()> closed_;
   MaySay may_say_;
   std::size_t room_ = 0;     // of the pending read

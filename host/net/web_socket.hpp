@@ -2,12 +2,14 @@
 // One open WebSocket, for the layers above. beast_web_socket.cpp implements it with Beast.
 
 #include "base/client_memory.hpp"
+#include "base/clock.hpp"
 #include "base/close_codes.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 namespace hearth::net {
@@ -79,6 +81,8 @@ class WebSocket {
 
   // Bytes that wait for the peer.
   [[nodiscard]] virtual std::size_t buffered() const = 0;
+  // Since the peer, or the system for it, last took some. None: they do not wait.
+  [[nodiscard]] virtual std::optional<SteadyTime> behind_since() const { return std::nullopt; }
   // From the end of the opening handshake until either side starts to close.
   [[nodiscard]] virtual bool is_open() const = 0;
   // The number of sends to the system so far.

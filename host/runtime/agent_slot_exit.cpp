@@ -227,7 +227,8 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
     if (!(waits_for_code && ending.was_only_opened() && services.alarms.is_scheduled(key_)))
       services.alarms.rest(key_, rest.next_wake, rest.next_look, rest.at_least);
     // The version that the agent waits for may have come.
-    if (waits_for_code && (ending.reason == EvictReason::kCodeUpdate || ending.has_come_for_work))
+    if (rest.next_wake.may_wait_for_code() &&
+        (ending.reason == EvictReason::kCodeUpdate || ending.has_come_for_work))
       services.alarms.look_at(key_, unix_millis(services.loop.clock().wall_now()));
   }
   life_.enter(Cold{});

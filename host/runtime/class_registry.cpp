@@ -1,6 +1,7 @@
 #include "runtime/class_registry.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace hearth::runtime {
@@ -72,6 +73,10 @@ std::shared_ptr<const ServedClass> ClassRegistry::put(std::shared_ptr<const Serv
   const MutexLock lock(mutex_);
   if (!next->starts->news) next->starts->news = news_;
   awaited_.erase(next->segment);
+  if (next->refusal.empty())
+    missing_since_.erase(next->segment);
+  else
+    missing_since_.try_emplace(next->segment, std::chrono::system_clock::now());
   expected_[next->segment] = true;
   last_settings_.insert_or_assign(next->segment, next->settings);
   std::shared_ptr<const ServedClass>& place = classes_[next->segment];
@@ -84,6 +89,7 @@ std::shared_ptr<const ServedClass> ClassRegistry::remove(std::string_view segmen
   if (found == classes_.end()) return nullptr;
   std::shared_ptr<const ServedClass> going = std::move(found->second);
   awaited_.insert(found->first);
+  missing_since_.try_emplace(found->first, std::chrono::system_clock::now());
   classes_.erase(found);
   return going;
 }
@@ -91,6 +97,13 @@ std::shared_ptr<const ServedClass> ClassRegistry::remove(std::string_view segmen
 bool ClassRegistry::is_awaited(std::string_view segment) const {
   const MutexLock lock(mutex_);
   return awaited_.contains(segment);
+}
+
+std::optional<WallTime> ClassRegistry::missing_since(std::string_view segment) const {
+  const MutexLock lock(mutex_);
+  const auto found = missing_since_.find(segment);
+  if (found == missing_since_.end()) return std::nullopt;
+  return found->second;
 }
 
 void ClassRegistry::give_up(std::string_view segment) {

@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -91,6 +92,9 @@ class ClassRegistry {
   std::shared_ptr<const ServedClass> remove(std::string_view segment);
   [[nodiscard]] bool is_awaited(std::string_view segment) const;
   void give_up(std::string_view segment);
+  // Of a segment under which no agent is woken: since remove(), or since put() of a class that
+  // refuses. None: this registry has never served it.
+  [[nodiscard]] std::optional<WallTime> missing_since(std::string_view segment) const;
 
   // Further segments by which clients name a class, each with the class's own segment. `aliases`
   // replaces all earlier ones. The class need not be served.
@@ -179,6 +183,7 @@ class ClassRegistry {
   std::map<std::string, std::shared_ptr<const ServedClass>, std::less<>> classes_
       GUARDED_BY(mutex_);
   std::set<std::string, std::less<>> awaited_ GUARDED_BY(mutex_);  // segments
+  std::map<std::string, WallTime, std::less<>> missing_since_ GUARDED_BY(mutex_);
   // Each segment, and whether a library has had the class.
   std::map<std::string, bool, std::less<>> expected_ GUARDED_BY(mutex_);
   std::map<std::string, ClassSettings, std::less<>> last_settings_ GUARDED_BY(mutex_);

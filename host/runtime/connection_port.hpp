@@ -51,6 +51,8 @@ class ConnectionPort : public Interface {
 
   // Bytes that wait for the client to read them.
   [[nodiscard]] virtual std::size_t unsent_bytes() const { return 0; }
+  // Since it last took some.
+  [[nodiscard]] virtual std::optional<SteadyTime> behind_since() const { return std::nullopt; }
 
   // false: stop taking frames from the client (back-pressure). Frames already taken may still come.
   virtual void set_reading(bool reading) = 0;

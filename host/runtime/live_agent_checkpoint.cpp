@@ -26,7 +26,7 @@ bool is_on_purpose(EvictReason reason) {
 
 void LiveAgent::lend() {
   HEARTH_ASSERT(!code_.entered() && !lent() && checkpoint_due(true), "lent while it is in use");
-  loan_.begin();
+  loan_.begin(services_.loop.clock().steady_now());
 }
 
 void LiveAgent::finish_turns(EvictReason reason) {
@@ -38,7 +38,7 @@ void LiveAgent::finish_turns(EvictReason reason) {
   if (broken_ || !awaits_durability()) return;
   // Lent, so that it writes nothing more. The gate answers in order: by the time of its answer all
   // held effects have left or are discarded. A device that hangs does not keep the agent forever.
-  loan_.begin();
+  loan_.begin(services_.loop.clock().steady_now());
   const auto come_back = [self = self_, is_back = std::make_shared<bool>(false)](bool answered) {
     if (*self == nullptr || std::exchange(*is_back, true)) return;
     if (!answered) (*self)->storage_failed("the device did not sync its last answers within 10 s");

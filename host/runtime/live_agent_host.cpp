@@ -92,8 +92,11 @@ std::vector<extensions::Wait> LiveAgent::waits() {
   using extensions::WaitKind;
   constexpr std::size_t kMuchUnsent = std::size_t{64} << 10;  // what a socket may well hold
   const Clock& clock = services_.loop.clock();
+  const auto since_ms = [&clock](std::optional<SteadyTime> since) {
+    return since ? std::optional(unix_millis_of(*since, clock)) : std::nullopt;
+  };
   std::vector<extensions::Wait> all = operations_.waits();
-  if (lent()) all.push_back({.kind = WaitKind::kLent});
+  if (lent()) all.push_back({.kind = WaitKind::kLent, .since_ms = since_ms(loan_.since())});
   calls_.for_each([&](CallId /*id*/, const Call& call) {
     // The state of the agent, and the rows of its fibers, say these.
     switch (call.kind) {
@@ -115,7 +118,8 @@ std::vector<extensions::Wait> LiveAgent::waits() {
     if (unsent <= kMuchUnsent) continue;
     all.push_back({.kind = WaitKind::kBehind,
                    .subject = client->client_id,
-                   .detail = std::to_string(unsent) + " bytes"});
+                   .detail = std::to_string(unsent) + " bytes",
+                   .since_ms = since_ms(client->port->behind_since())});
   }
   return all;
 }

@@ -138,6 +138,8 @@ void LiveAgent::ended(const Call& call, const Result<std::string_view>& outcome)
   const UnderSpan under(code_, call.span);
   guard([&] {
     work_.ended(*call.work, outcome);
+    auto* const spans = extensions().find<extensions::WorkSpans>();
+    if (spans != nullptr && call.kind == EventKind::kFiberRecovered) spans->end_aborted();
     extensions::tell_clients_of_turns(clients_, work_);
   });
 }

@@ -1,7 +1,10 @@
 #pragma once
 // The database of a live agent, while another thread has it.
 
+#include "base/clock.hpp"
+
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,22 +16,23 @@ class Loan {
  public:
   using Steps = std::vector<std::function<void()>>;
 
-  [[nodiscard]] bool is_out() const { return is_out_; }
-  void begin() { is_out_ = true; }
+  [[nodiscard]] bool is_out() const { return since_.has_value(); }
+  [[nodiscard]] std::optional<SteadyTime> since() const { return since_; }
+  void begin(SteadyTime now) { since_ = now; }
   // The database is back. The caller runs these steps, in the order in which they were postponed.
   [[nodiscard]] Steps end() {
-    is_out_ = false;
+    since_.reset();
     return std::exchange(steps_, {});
   }
   // While it is out: keeps the step for end(). False: it is not out, and the caller goes on.
   template <class Step>
   bool postpone(Step&& step) {
-    if (is_out_) steps_.emplace_back(std::forward<Step>(step));
-    return is_out_;
+    if (is_out()) steps_.emplace_back(std::forward<Step>(step));
+    return is_out();
   }
 
  private:
-  bool is_out_ = false;
+  std::optional<SteadyTime> since_;
   Steps steps_;
 };
 

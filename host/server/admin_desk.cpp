@@ -142,7 +142,10 @@ AdminDesk::AdminDesk(runtime::Runtime& runtime, plugins::PluginLoader& loader,
       shard_patience_(shard_patience),
       desk_(data, logger, "admin.storage_failed", api::admin_refusal),
       agents_(desk_, runtime, logger, shard_patience,
-              AgentWaits({.runtime = runtime, .ledger = ledger, .stack_of = std::move(stack_of)})),
+              AgentWaits({.runtime = runtime,
+                          .ledger = ledger,
+                          .stack_of = std::move(stack_of),
+                          .started_ms = unix_millis(std::chrono::system_clock::now())})),
       data_desk_(desk_, agents_, logger),
       backups_(runtime, data, audit),
       definitions_(
@@ -360,7 +363,7 @@ Result<Json> AdminDesk::classes(const RouteCall& /*call*/) {
 void AdminDesk::methods(const RouteCall& call) {
   const std::string given(call.values[0]);
   auto served = runtime_.classes().find_by_name(given);
-  if (served == nullptr) served = runtime_.classes().find(protocol::kebab_case(given));
+  if (served == nullptr) served = runtime_.classes().find_for_client(protocol::kebab_case(given));
   if (served == nullptr)
     return refuse(call,
                   {Errc::kNotFound, "no class " + quote_text(given, kMaxShownName) + " is served"});

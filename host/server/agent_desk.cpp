@@ -75,9 +75,11 @@ void AgentDesk::add_routes(std::vector<api::Route>& rows) {
 
 Result<std::string> AgentDesk::class_name(const std::string& given) {
   if (runtime_.classes().find_by_name(given) != nullptr) return given;
-  const std::string segment = protocol::kebab_case(given);
-  if (const auto served = runtime_.classes().find(segment))
+  std::string segment = protocol::kebab_case(given);
+  if (const auto served = runtime_.classes().find_for_client(segment))
     return std::string(served->agent_class->name());
+  if (std::string target = runtime_.classes().aliased(segment); !target.empty())
+    segment = std::move(target);
   for (const std::string& recorded : desk_.directory().classes()) {
     if (recorded == given || protocol::kebab_case(recorded) == segment) return recorded;
   }

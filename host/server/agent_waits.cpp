@@ -58,9 +58,10 @@ std::vector<Wait> durable_waits(extensions::AgentContext& agent, bool is_live) {
                      .since_ms = each.since_ms});
   std::ranges::move(chat_waits(agent), std::back_inserter(waits));
   if (agent.settings().operations.kinds.empty()) return waits;
-  for (std::string& kind : agent.work().operations().used_up())
+  for (durable::UsedUpBudget& each : agent.work().operations().used_up())
     waits.push_back({.kind = WaitKind::kBudget,
-                     .subject = std::move(kind),
+                     .subject = std::move(each.kind),
+                     .since_ms = each.since_ms,
                      .until_ms = (wall_ms() / kDayLength + 1) * kDayLength});
   return waits;
 }
@@ -147,8 +148,11 @@ void AgentWaits::add_class(Seen& seen) const {
                           .since_ms = each.since_ms});
     return;
   }
-  seen.waits.push_back(
-      {.kind = WaitKind::kNoClass, .detail = served ? served->refusal : std::string()});
+  // A class that this process has never served is missing since its start.
+  const auto since = parts_.runtime.classes().missing_since(protocol::kebab_case(name));
+  seen.waits.push_back({.kind = WaitKind::kNoClass,
+                        .detail = served ? served->refusal : std::string(),
+                        .since_ms = since ? unix_millis(*since) : parts_.started_ms});
 }
 
 // It runs: so nothing waits for the trial, but a crash or a failed start ends this version.

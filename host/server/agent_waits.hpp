@@ -32,6 +32,7 @@ class AgentWaits {
     const plugins::VersionLedger& ledger;
     // Empty: no stacks are shown.
     std::function<std::string(const diagnosis::RunningCall&)> stack_of;
+    std::int64_t started_ms;  // when this server began, Unix milliseconds
   };
   struct Seen {
     storage::AgentKey key;

@@ -134,7 +134,10 @@ std::string fill_in(std::string_view text, std::string_view subject, std::string
     switch (text[1]) {
       case 's': all += subject; break;
       case 'd': all += detail; break;
-      case 'a': all.append(shell_word(agent_class)).append(" ").append(shell_word(name)); break;
+      case 'a':
+        if (name.starts_with('-')) all += "-- ";  // it is no option
+        all.append(shell_word(agent_class)).append(" ").append(shell_word(name));
+        break;
       default: all += shell_word(std::string(agent_class).append("/").append(name)); break;
     }
     text.remove_prefix(3);

@@ -65,6 +65,27 @@ TEST_F(WakeIndexTest, P2_WhoWaitsForAnotherVersionIsDueWhenItsClassChangesAndAft
   EXPECT_EQ(index.due(6'000), kA);
 }
 
+TEST_F(WakeIndexTest, P2_WhatWaitsForAnotherVersionBehindAMomentIsDueWithItsClassToo) {
+  const storage::AgentKey healthy{"Worker", "healthy"};
+  const storage::AgentKey dead{"Worker", "dead"};
+  {
+    WakeIndex index(rows_);
+    index.set(kA, {false, 9'000'000, {}, true});
+    index.set(healthy, {false, 9'000'000});
+    index.set(dead, {false, {}, {}, true});
+    EXPECT_EQ(index.due(5'000), std::nullopt);
+    index.hurry("Worker", 5'000);
+    EXPECT_EQ(index.due(5'000), kA);
+    index.taken(kA);
+    EXPECT_EQ(index.due(5'000), std::nullopt) << "code ends no other wait";
+  }
+  WakeIndex index(rows_);
+  index.load(6'000, all, random_);
+  EXPECT_EQ(index.due(6'000), kA);
+  index.taken(kA);
+  EXPECT_EQ(index.due(6'000), std::nullopt);
+}
+
 TEST_F(WakeIndexTest, P2_ManyWhoWereWorkingAreDueOneAfterTheOtherInNoOrder) {
   constexpr std::int64_t kAgents = 1'000;
   {

@@ -79,7 +79,7 @@ const std::vector<ScenarioKind>& kinds() {
       {"alarm", "alarm:dead",
        [](DurableWork& work) { (void)work.alarms().set({"ring", "[]", 1}); }},
       {"report", "fiber:never_told", &add_report},
-      {"schedule", "it is dead", &add_schedule},
+      {"schedule", "schedule:dead", &add_schedule},
       {"fiber", "fiber:recovery:dead", &add_fiber}};
   return all;
 }

@@ -124,5 +124,21 @@ TEST_F(WorkSpansTest, ARunOfAFiberIsTheParentOfWhatItDoesAndEndsWithTheInstanceA
   EXPECT_EQ(log_.records[1].error, "interrupted");
 }
 
+TEST_F(WorkSpansTest, ARunEndsWhenItsFiberWasAbortedWithItsOuterOne) {
+  durable::FiberRequest request;
+  request.name = "runs";
+  request.keeping = durable::FiberKeeping::kKept;
+  const auto started = agent_.work().fibers().start(request);
+  ASSERT_TRUE(started);
+  const std::string runs = agent_.work().fibers().find_running(started->fiber)->id;
+  spans_.begin(SpannedWork::kFiber, runs, "runs");
+  spans_.begin(SpannedWork::kFiber, "inner", "inner");
+  spans_.end_aborted();
+  ASSERT_EQ(log_.records.size(), 1U);
+  EXPECT_EQ(log_.records[0].name, "inner");
+  EXPECT_EQ(log_.records[0].error, "aborted");
+  EXPECT_FALSE(spans_.span_of(SpannedWork::kFiber, runs).is_none());
+}
+
 }  // namespace
 }  // namespace hearth::extensions

@@ -106,7 +106,8 @@ class BackupLoadTest : public ProcessTest {
   }
 };
 
-// The long form: HEARTH_BACKUP_AGENTS=10000 HEARTH_BACKUP_WRITES=2000, on a machine of its own.
+// The long form, on a machine of its own: HEARTH_BACKUP_AGENTS=10000, with HEARTH_BACKUP_WRITES=200
+// on two cores and 2000 on more.
 TEST_F(BackupLoadTest, ClientsHardlyNoticeABackupAndItIsWhole) {
   const std::size_t agents = from_environment("HEARTH_BACKUP_AGENTS", 100);
   const std::size_t rate = from_environment("HEARTH_BACKUP_WRITES", 100);

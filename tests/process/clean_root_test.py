@@ -132,6 +132,10 @@ def check_package(root):
         fail(f"a purge leaves {left}")
 
 
+def has_child(process, command):
+    return any(line.split()[:2] == [str(process), command] for line in run("ps", "-e", "-o", "ppid=,comm=").splitlines())
+
+
 def check_container(root):
     """What the Containerfile says, in the root that packaging/container-root has made."""
     text = (SOURCES / "packaging/Containerfile").read_text()
@@ -148,6 +152,15 @@ def check_container(root):
         if pathlib.Path(status).stat().st_uid == 0:
             fail("the server runs as root")
         run("chroot", "--userspec=hearth", root, *healthy)
+        # A process whose parent has gone is the first process's, which reaps it.
+        run("nsenter", "--target", inner, "--pid", "sh", "-c", "(sleep 1 &)")
+        if not has_child(inner, "sleep"):
+            fail("the orphan has another parent than the first process")
+        end = time.monotonic() + 20
+        while has_child(inner, "sleep"):
+            if time.monotonic() > end:
+                fail("the first process does not reap an orphan")
+            time.sleep(0.1)
     if subprocess.run(["chroot", "--userspec=hearth", root, *healthy], stderr=subprocess.DEVNULL).returncode == 0:
         fail("the health check is content without a server")
 

@@ -66,13 +66,18 @@ TEST_F(OperateTest, TailShowsWhatHappensAndStaysWhenTheServerRestarts) {
 }
 
 TEST_F(OperateTest, AnAgentIsNamedAsInUrlsOrAsAPersonTypesIt) {
-  start();
+  put("hearth.yaml", "shards: 2\n");
+  put("classes/counter.yaml", "class: counter\naliases: [tally]\n");
+  server_ = serve_ready({"--config", "hearth.yaml"});
   EXPECT_EQ(increment(*server_, "a%20b"), R"({"count":1})");
   EXPECT_NE(ask({"evict", "counter", "a b"}).find("a%20b is"), std::string::npos);
-  const auto tail = run({"tail", "counter/a b", "--since", "10m"});
-  (void)line_with(*tail, "admin.evict");
-  tail->signal(SIGTERM);
-  (void)tail->wait();
+  EXPECT_NE(ask({"why", "tally/a b"}).find("Counter"), std::string::npos) << "by an alias";
+  for (const char* const agent : {"counter/a b", "tally/a b"}) {
+    const auto tail = run({"tail", agent, "--since", "10m"});
+    (void)line_with(*tail, "admin.evict");
+    tail->signal(SIGTERM);
+    (void)tail->wait();
+  }
   EXPECT_NE(refused({"tail", "nothing/a"}).find("no class \"nothing\" is served"),
             std::string::npos);
 }

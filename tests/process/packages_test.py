@@ -10,10 +10,12 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.request
 
 from installed_test import increment, serving
@@ -139,6 +141,9 @@ def check_help(root):
     missing = [command for command in listed if f"\n.B {command}\n" not in page]
     if missing or len(listed) < 10:
         fail(f"hearth(1) lacks {missing} of {listed}")
+    for option in (".SS hearth fibers cancel", "--note TEXT", "--trace ID"):
+        if option not in page.replace("\\-", "-"):
+            fail(f"hearth(1) lacks `{option}`")
     for typed, wanted in (("quar", "quarantine"), ("quarantine rel", "release"), ("serve --check", "--check-config")):
         words = f"hearth {typed}".split()
         script = f"""source "$1"; COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _hearth "$2"; echo "${{COMPREPLY[*]}}" """
@@ -160,6 +165,26 @@ def build_project(prefix, place, compilers):
     return place / "build/plugins"
 
 
+def check_nightly(root, data, place):
+    """The commands of the nightly unit, as systemd runs them, beside the server of this data."""
+    unit = (root / "lib/systemd/system/hearth-backup.service").read_text()
+    backups = place / "backups"
+    kept, old = backups / "20260101T000000Z", backups / "20250101T000000Z"
+    for each in (kept, old):
+        each.mkdir(parents=True)
+    os.utime(old, (time.time() - 20 * 86400,) * 2)
+    for line in re.findall("^Exec[A-Za-z]*=(.*)$", unit, re.MULTILINE):
+        for written, here in (("--config /etc/hearth/hearth.yaml", f"--data {data}"), ("/var/backups/hearth", backups),
+                              ("/usr/bin/hearth", root / "usr/bin/hearth")):
+            line = line.replace(written, str(here))
+        run(*shlex.split(line))
+        if " restore " in line and not list((backups / ".drill").rglob("*.db")):
+            fail("the nightly drill has restored nothing")
+    left = {path.name for path in backups.iterdir()} - {kept.name}
+    if old.name in left or ".drill" in left or len(left) != 1:
+        fail(f"the nightly unit leaves {left}")
+
+
 def check_server(root, plugins, scratch):
     with serving(root / "usr/bin/hearth", scratch, "--config", root / "etc/hearth/hearth.yaml", "--data", scratch / "data",
                  "--plugins", root / "usr/lib/hearth/plugins", "--plugins", plugins) as (address, _):
@@ -168,6 +193,7 @@ def check_server(root, plugins, scratch):
         with urllib.request.urlopen(f"http://{address}/agents/tiny/first", timeout=30) as answer:
             if json.load(answer) != {"tiny": True}:
                 fail("the library that was built against libhearth-dev does not answer")
+        check_nightly(root, scratch / "data", scratch)
 
 
 def main(build, *compilers):

@@ -15,6 +15,7 @@ struct PoisonedWork {
   const char* kind;
   const char* callback;
   const char* line;  // of the log, once it is set aside
+  const char* wait;  // of `hearth why` then, also of the agent at rest; empty: none
 };
 
 class PoisonedWorkTest : public ProcessTest, public ::testing::WithParamInterface<PoisonedWork> {
@@ -23,6 +24,14 @@ class PoisonedWorkTest : public ProcessTest, public ::testing::WithParamInterfac
     put("hearth.yaml", "log:\n  level: debug\n");
     std::filesystem::create_directories(root_ / "plugins");
     std::filesystem::copy_file(built::agent("poison"), root_ / "plugins/poison.so");
+  }
+  // What is told of the agent "bad" once it is in this state.
+  [[nodiscard]] std::string soon(const std::string& state) const {
+    for (;;) {
+      const auto why = run({"why", "poison/bad", "--json"});
+      EXPECT_EQ(why->wait(), kClean) << why->log();
+      if (why->out().find("\"state\":\"" + state) != std::string::npos) return why->out();
+    }
   }
 };
 
@@ -43,21 +52,26 @@ TEST_P(PoisonedWorkTest, IsSetAsideBeforeItsClassIsInQuarantine) {
   server->wait_for_log(GetParam().line);
   EXPECT_NE(server->log().find("fibers.max_crashes"), std::string::npos) << server->log();
   EXPECT_EQ(AgentClient(*server, "/agents/poison/good").call("hello"), 1);
+  for (const char* const state : {"live", "cold"}) {
+    if (std::string(GetParam().wait).empty()) break;
+    if (std::string(state) == "cold") EXPECT_EQ(run({"evict", "poison", "bad"})->wait(), kClean);
+    const std::string told = soon(state);
+    EXPECT_NE(told.find(std::string("\"kind\":\"") + GetParam().wait), std::string::npos) << told;
+  }
   EXPECT_EQ(server->log().find("class.quarantined"), std::string::npos) << server->log();
   EXPECT_EQ(server->stop(), kClean);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, PoisonedWorkTest,
-                         ::testing::Values(PoisonedWork{"item", "now", "queue:dead"},
-                                           PoisonedWork{"item", "later", "queue:dead"},
-                                           PoisonedWork{"schedule", "now", "schedule:error"},
-                                           PoisonedWork{"notification", "now", "notify:dead"},
-                                           PoisonedWork{"notification", "later", "notify:dead"},
-                                           PoisonedWork{"alarm", "now", "alarm:dead"},
-                                           PoisonedWork{"report", "", "fiber:never_told"}),
-                         [](const auto& row) {
-                           return std::string(row.param.kind) + "_" + row.param.callback;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, PoisonedWorkTest,
+    ::testing::Values(PoisonedWork{"item", "now", "queue:dead", "dead_letter"},
+                      PoisonedWork{"item", "later", "queue:dead", "dead_letter"},
+                      PoisonedWork{"schedule", "now", "schedule:dead", "dead_schedule"},
+                      PoisonedWork{"notification", "now", "notify:dead", "dead_notice"},
+                      PoisonedWork{"notification", "later", "notify:dead", "dead_notice"},
+                      PoisonedWork{"alarm", "now", "alarm:dead", "dead_notice"},
+                      PoisonedWork{"report", "", "fiber:never_told", ""}),
+    [](const auto& row) { return std::string(row.param.kind) + "_" + row.param.callback; });
 
 }  // namespace
 }  // namespace hearth::testing

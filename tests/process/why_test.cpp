@@ -293,6 +293,7 @@ TEST_F(StuckStatesTest, EachIsNamedRightAlsoColdAndWhatIsHealthyIsNotCalledStuck
       const auto found = std::ranges::find_if(
           waits, [&each](const Json& wait) { return wait.at("kind") == each.kind; });
       EXPECT_EQ(found->at("urgency"), each.urgency) << dump_json(answer);
+      EXPECT_TRUE(found->at("since_ms").is_number()) << dump_json(answer);
       EXPECT_EQ(waits.front().at("urgency"), each.urgency) << dump_json(answer);
       EXPECT_EQ(found->at("do").is_null(),
                 std::string(each.urgency) == "none" && std::string(each.kind) != "budget")

@@ -267,7 +267,7 @@ TEST_F(AgentOperationsTest, P4_ANotificationIsTheHosts) {
 TEST_F(AgentOperationsTest, P5_WhileTheDatabaseIsLentResultsWaitInOrder) {
   (void)operations_.start(kSubmitted, outside_operation());
   (void)operations_.sleep({3, 8, 9}, milliseconds(0));
-  loan_.begin();
+  loan_.begin(SteadyTime{});
   outside_.listener->part("a", 0);
   EXPECT_EQ(told(), Told{});
   for (const auto& step : loan_.end()) step();

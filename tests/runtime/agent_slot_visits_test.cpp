@@ -85,16 +85,33 @@ TEST_F(AgentSlotVisitsTest, WhatComesMeanwhileMeetsTheAgentAfterwards) {
   EXPECT_EQ(shard_.script.alive, 1);
 }
 
-TEST_F(AgentSlotVisitsTest, ALookAtWorkThatWaitsForCodeNeitherWakesItNorMissesItsCode) {
+Result<std::string> put_a_fiber_aside(extensions::AgentContext& agent) {
+  durable::FiberRequest request;
+  request.name = "later";
+  request.keeping = durable::FiberKeeping::kKept;
+  const auto started = agent.work().fibers().start(request);
+  if (!started) return started.error();
+  const auto waits = agent.work().wait_for_code(started->fiber, "it is not known");
+  return waits ? Result<std::string>(std::string()) : waits.error();
+}
+
+TEST_F(AgentSlotVisitsTest, WhatWaitsForCodeBesideAnAlarmIsWokenByItsCode) {
   const auto put_aside = visit([](extensions::AgentContext& agent) -> Result<std::string> {
-    durable::FiberRequest request;
-    request.name = "later";
-    request.keeping = durable::FiberKeeping::kKept;
-    const auto started = agent.work().fibers().start(request);
-    if (!started) return started.error();
-    const auto waits = agent.work().wait_for_code(started->fiber, "it is not known");
-    return waits ? Result<std::string>(std::string()) : waits.error();
+    const std::int64_t in_an_hour = unix_millis(agent.clock().wall_now()) + 3'600'000;
+    const auto alarm =
+        agent.work().alarms().set({.method = "ring", .arguments = "[]", .at_ms = in_an_hour});
+    return alarm ? put_a_fiber_aside(agent) : alarm.error();
   });
+  shard_.settle();
+  EXPECT_EQ(put_aside->end, "ok ");
+  EXPECT_TRUE(shard_.script.history.empty());
+  shard_.shard().class_is_back("counter");
+  shard_.settle();
+  EXPECT_FALSE(shard_.script.history.empty()) << "the alarm is an hour away, its code is here";
+}
+
+TEST_F(AgentSlotVisitsTest, ALookAtWorkThatWaitsForCodeNeitherWakesItNorMissesItsCode) {
+  const auto put_aside = visit(put_a_fiber_aside);
   shard_.settle();
   EXPECT_EQ(put_aside->end, "ok ");
   const auto look = get();

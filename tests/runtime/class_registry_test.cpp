@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -100,6 +101,30 @@ TEST(ClassRegistryTest, ExpectingAClassServesNothingAndAwaitsNothing) {
   EXPECT_TRUE(classes.all().empty());
   EXPECT_TRUE(classes.add({"counter", std::make_shared<testing::ScriptedClass>(script), {}}))
       << "its segment is free";
+}
+
+TEST(ClassRegistryTest, AClassIsMissingSinceItWentUntilOneThatIsServedComes) {
+  testing::Script script;
+  ClassRegistry classes;
+  const auto serve = [&](const char* refusal) {
+    classes.put(std::make_shared<const ServedClass>(
+        ServedClass{.segment = "counter",
+                    .agent_class = std::make_shared<testing::ScriptedClass>(script),
+                    .settings = {},
+                    .refusal = refusal}));
+  };
+  EXPECT_EQ(classes.missing_since("counter"), std::nullopt);
+  serve("");
+  EXPECT_EQ(classes.missing_since("counter"), std::nullopt);
+  const WallTime before = std::chrono::system_clock::now();
+  classes.remove("counter");
+  const auto since = classes.missing_since("counter");
+  ASSERT_TRUE(since);
+  EXPECT_GE(*since, before);
+  serve("its settings are wrong");
+  EXPECT_EQ(classes.missing_since("counter"), since) << "it is still missing";
+  serve("");
+  EXPECT_EQ(classes.missing_since("counter"), std::nullopt);
 }
 
 class AliasTest : public ::testing::Test {

@@ -12,7 +12,7 @@ TEST(LoanTest, StepsWaitInOrderWhileItIsOutAndNeverElse) {
   std::string done;
   const auto postpone = [&](char step) { return loan.postpone([&, step] { done += step; }); };
   EXPECT_FALSE(postpone('x')) << "it is not out";
-  loan.begin();
+  loan.begin(SteadyTime{});
   EXPECT_TRUE(postpone('a') && postpone('b'));
   EXPECT_EQ(done, "");
   for (const auto& step : loan.end()) {
@@ -20,7 +20,7 @@ TEST(LoanTest, StepsWaitInOrderWhileItIsOutAndNeverElse) {
     EXPECT_FALSE(loan.is_out() || postpone('y')) << "it is back before the first step";
   }
   EXPECT_EQ(done, "ab");
-  loan.begin();
+  loan.begin(SteadyTime{});
   EXPECT_TRUE(loan.end().empty());
 }
 
