@@ -44,8 +44,9 @@ bool is_new(Connection& connection) {
 std::string wrong_format(std::string_view file, std::int64_t found) {
   return std::string(file) + " has data format " + std::to_string(found) +
          ", and this server reads only format " + std::to_string(kDataFormat) +
-         ": another build of Hearth wrote it. Nothing in it was changed. Serve this data directory "
-         "with the build that wrote it, or begin with an empty one";
+         ": a later version of Hearth wrote it, or one from before 1.0. Nothing in it was changed. "
+         "Serve this data directory with the version that wrote it, restore an earlier backup, or "
+         "begin with an empty directory";
 }
 
 void check_format(Connection& connection) {

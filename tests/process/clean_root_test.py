@@ -23,7 +23,7 @@ from packages_test import check_with_lintian, pack
 MOST_SECONDS = 20  # until the first answer
 PATIENCE_SECONDS = 300
 SOURCES = pathlib.Path(__file__).resolve().parents[2]
-OLD, NEW = "0.1.0-rc1", "0.1.0"
+OLD, NEW = "1.0.0-rc1", "1.0.0"
 SERVE = ("/usr/bin/hearth", "serve", "--config", "/etc/hearth/hearth.yaml")
 
 

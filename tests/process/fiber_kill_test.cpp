@@ -392,8 +392,7 @@ TEST_F(BadDirectoryTest, AFileThatWasCutIsRefused) {
 
 TEST_F(BadDirectoryTest, ADirectoryOfAnotherFormatIsRefusedAndNotHarmed) {
   constexpr std::size_t kWhole = 10U << 20U;
-  // Earlier builds have numbered host.db up to 9.
-  for (const int format : {9, 1000}) {
+  for (const int format : {2, 1000}) {
     sqlite3* database = nullptr;
     ASSERT_EQ(sqlite3_open(file_.c_str(), &database), SQLITE_OK);
     const std::string set = "PRAGMA user_version = " + std::to_string(format);
@@ -403,7 +402,7 @@ TEST_F(BadDirectoryTest, ADirectoryOfAnotherFormatIsRefusedAndNotHarmed) {
     const std::string agent_before = read_file(file_of("a"), kWhole).value();
     const auto server = serve({"--config", "hearth.yaml"});
     expect_refusal(*server, "has data format " + std::to_string(format));
-    EXPECT_NE(server->log().find("Serve this data directory with the build that wrote it"),
+    EXPECT_NE(server->log().find("Serve this data directory with the version that wrote it"),
               std::string::npos);
     EXPECT_EQ(read_file(file_, kWhole).value(), before);
     EXPECT_EQ(read_file(file_of("a"), kWhole).value(), agent_before);

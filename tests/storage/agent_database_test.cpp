@@ -238,7 +238,7 @@ TEST_F(AgentDatabaseTest, P2_KeepsAnyBytesOfAName) {
 }
 
 TEST_F(AgentDatabaseTest, P2_RefusesAFileOfAnotherFormatAndLeavesItAsItIs) {
-  for (const std::int64_t format : {std::int64_t{2}, kDataFormat + 1}) {
+  for (const std::int64_t format : {std::int64_t{0}, kDataFormat + 1}) {
     std::filesystem::remove(path_);
     {
       auto database = open();

@@ -48,14 +48,15 @@ TEST_F(DataFormatTest, WhatFailsLeavesNothing) {
 TEST_F(DataFormatTest, AnotherFormatIsRefusedAndLeftAsItIs) {
   connection_.execute("CREATE TABLE agents(x); INSERT INTO agents VALUES(7)");
   for (const std::int64_t format :
-       {std::int64_t{0}, std::int64_t{1}, kDataFormat - 1, kDataFormat + 1, std::int64_t{-1}}) {
+       {std::int64_t{0}, kDataFormat + 1, std::int64_t{14}, std::int64_t{-1}}) {
     set_format(format);
     EXPECT_EQ(refusal(), (temp_.path() / "a.db").string() + " has data format " +
                              std::to_string(format) + ", and this server reads only format " +
                              std::to_string(kDataFormat) +
-                             ": another build of Hearth wrote it. Nothing in it was changed. Serve "
-                             "this data directory with the build that wrote it, or begin with an "
-                             "empty one");
+                             ": a later version of Hearth wrote it, or one from before 1.0. "
+                             "Nothing in it was changed. Serve this data directory with the "
+                             "version that wrote it, restore an earlier backup, or begin with an "
+                             "empty directory");
     EXPECT_THROW(check_format(connection_), StorageError);
     EXPECT_EQ(connection_.query_integer("SELECT x FROM agents"), 7);
     EXPECT_EQ(connection_.query_integer("SELECT count(*) FROM sqlite_schema"), 1);
