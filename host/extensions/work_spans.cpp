@@ -1,5 +1,6 @@
 #include "extensions/work_spans.hpp"
 
+#include "extensions/durable_work.hpp"
 #include "json/json.hpp"
 
 #include <optional>

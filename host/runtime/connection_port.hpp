@@ -3,6 +3,7 @@
 // and so test the runtime without a socket.
 
 #include "base/client_memory.hpp"
+#include "base/clock.hpp"
 #include "base/close_codes.hpp"
 #include "base/interface.hpp"
 #include "runtime/types.hpp"
