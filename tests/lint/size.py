@@ -4,6 +4,8 @@ what it had at the commit BASE_COMMIT.
 
     size.py [ROOT]           the tree
     size.py --table COMMIT   the table of that commit, as BASE has it
+    size.py --virtuals [ROOT]
+                             the interfaces of host/, their pure virtual functions, what each hides
     size.py --self-test      checks the counts themselves
 
 code        lines without comments and blanks
@@ -11,6 +13,9 @@ lines       all lines
 long files  over 300 lines; long functions: over 60
 
 A line of more than 100 characters counts as if it were wrapped at 100.
+
+What an interface hides is the first sentence of its comment, or of its header's. One without such a
+sentence fails.
 """
 import io
 import pathlib
@@ -142,6 +147,47 @@ def files_of_commit(commit):
                 yield member.name, tar.extractfile(member).read().decode()
 
 
+LABEL = re.compile(r"// *[A-Z][\w, -]*? {2,}\S|// *Promises?$")
+PURE = re.compile(r"\bvirtual\b[^;{}]*=\s*0\s*;")
+CLASS = re.compile(r"^( *)(?:class|struct) (\w+)(?: final)?(?:\s*:[^;{]*)?\s*\{", re.MULTILINE)
+
+
+def first_sentence(lines):
+    """Of the comment that the lines begin with; a label such as "Threads  " has none."""
+    text = ""
+    for line in map(str.strip, lines):
+        if not line.startswith("//") or (not text and LABEL.match(line)):
+            break
+        text += " " + line.lstrip("/ ")
+    return re.split(r"(?<=[.])\s+(?=[A-Z`])|: |$", text.strip())[0]
+
+
+def interfaces(text):
+    """(name, number of pure virtual functions, what it hides) of each interface in a header."""
+    head = text.partition("#pragma once\n")[2].splitlines()
+    for match in CLASS.finditer(text):
+        body = text[match.end():].partition(f"\n{match[1]}}};")[0]
+        for inner in CLASS.finditer(body):  # one inside is an interface of its own
+            if inner[1]:
+                body = body.replace(body[inner.start():].partition(f"\n{inner[1]}}};")[0], "")
+        number = len(PURE.findall(body))
+        if number == 0:
+            continue
+        above = text[:match.start()].splitlines()
+        begin = len(above)
+        while begin > 0 and above[begin - 1].strip().startswith("//"):
+            begin -= 1
+        yield match[2], number, first_sentence(above[begin:]) or first_sentence(head)
+
+
+def show_virtuals(root):
+    found = [(path.relative_to(root), *each) for path in sorted((root / "host").rglob("*.hpp")) for each in interfaces(path.read_text())]
+    for path, name, number, hides in found:
+        print(f"{f'{path.parent}/{name}':34} {number:3}  {hides or 'NOTHING: say in a sentence above it what it hides'}")
+    print(f"{len(found)} interfaces, {sum(each[2] for each in found)} pure virtual functions")
+    return not all(each[3] for each in found)
+
+
 def show(table):
     host = tuple(map(sum, zip(*(row for folder, row in table.items() if folder.startswith("host/")))))
     base_host = tuple(map(sum, zip(*(row for folder, row in BASE.items() if folder.startswith("host/")))))
@@ -180,6 +226,17 @@ def self_test():
     if folders != ["host/a", "host/plugins/a", "tests", None]:
         wrong.append(folders)
         print(f"size: the folders are {folders}")
+    pure = "  virtual void a() = 0;\n"
+    for text, expected in [
+        (f"// Hides a. Well.\nclass A {{\n{pure}{pure}}};\n", [("A", 2, "Hides a.")]),
+        (f"#pragma once\n// Hides: b.\n\n// Threads   All.\nclass B final : public A {{\n{pure}}};\n", [("B", 1, "Hides")]),
+        (f"int a = 0;\nclass C {{\n{pure}}};\n", [("C", 1, "")]),
+        (f"// D.\nclass D {{\n  // E.\n  class E {{\n  {pure}  }};\n{pure}}};\n", [("D", 1, "D."), ("E", 1, "E.")]),
+        ("class F {\n  virtual int a() { return 0; }\n};\n", []),
+    ]:
+        if list(interfaces(text)) != expected:
+            wrong.append(text)
+            print(f"size: finds {list(interfaces(text))} instead of {expected}")
     print("size: the self-test is ok" if not wrong else "size: the self-test failed")
     return bool(wrong)
 
@@ -187,6 +244,8 @@ def self_test():
 if __name__ == "__main__":
     if "--self-test" in sys.argv:
         sys.exit(self_test())
+    if "--virtuals" in sys.argv:
+        sys.exit(show_virtuals(pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else ".")))
     if "--table" in sys.argv:
         for each, counts in sorted(table_of(files_of_commit(sys.argv[-1])).items()):
             print(f'    "{each}": {counts},')
