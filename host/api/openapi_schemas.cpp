@@ -126,12 +126,13 @@ constexpr std::string_view kSchemas = R"json({
     "state": {"enum": ["cold", "waking", "live", "evicting", "unknown"]},
     "not_seen": {"type": ["string", "null"]},
     "waits": {"type": "array", "items": {"type": "object",
-      "required": ["kind", "urgency", "what", "since_ms", "until_ms", "ends_by", "do"],
+      "required": ["kind", "urgency", "what", "since_ms", "until_ms", "ends_by", "do",
+        "run"],
       "properties": {
         "kind": {"type": "string"}, "urgency": {"enum": ["none", "long", "person"]},
         "what": {"type": "string"}, "since_ms": {"type": ["integer", "null"]},
         "until_ms": {"type": ["integer", "null"]}, "ends_by": {"type": ["string", "null"]},
-        "do": {"type": ["string", "null"]}}}}}},
+        "do": {"type": ["string", "null"]}, "run": {"type": ["string", "null"]}}}}}},
 "StuckPage": {"type": "object", "required": ["agents", "skipped", "next"], "properties": {
   "agents": {"type": "array", "items": {"$ref": "#/components/schemas/Why"}},
   "skipped": {"type": "array", "items": {"type": "object",

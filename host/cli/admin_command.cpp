@@ -50,6 +50,14 @@ std::string escaped(const std::string& text) {
   return safe;
 }
 
+// The options by which a printed command finds the same server.
+std::string place_of(const DataFlags& flags) {
+  std::string place;
+  if (flags.config) place += " --config " + shell_word(flags.config->native());
+  if (flags.data) place += " --data " + shell_word(flags.data->native());
+  return one_line(place);
+}
+
 // What a command asks, and the server that it asks.
 struct Asker {
   const AdminClient& client;
@@ -58,7 +66,7 @@ struct Asker {
   // Prints the answer: with --json as it is, otherwise as `show` does, with its status both ways.
   template <class Show>
   [[nodiscard]] AdminOutput ask(std::string_view method, const std::string& target,
-                                const std::string& body, Show show) const {
+                                const std::string& body, const Show& show) const {
     const auto answer = client.ask(method, target, body);
     if (!answer) return failed(answer.error().message);
     AdminOutput output = show(*answer);
@@ -66,7 +74,7 @@ struct Asker {
     return output;
   }
   template <class Show>
-  [[nodiscard]] AdminOutput get(const std::string& target, Show show) const {
+  [[nodiscard]] AdminOutput get(const std::string& target, const Show& show) const {
     return ask("GET", target, {}, show);
   }
 };
@@ -106,9 +114,9 @@ std::string table_of(const Json& list, std::initializer_list<std::string_view> c
 }
 
 // A page: what it shows, or `none` if this page and the next ones show nothing; the agents that the
-// server could not look at; how to ask for the next page.
+// server could not look at; the command for the next page.
 AdminOutput page_of(const Json& answer, std::string shown, std::string_view none,
-                    const std::string& how = "") {
+                    const std::string& as_typed) {
   AdminOutput output = printed(std::move(shown));
   const std::string next = text_in(answer, "next");
   if (output.out.empty() && next.empty()) output.out = none;
@@ -120,7 +128,9 @@ AdminOutput page_of(const Json& answer, std::string shown, std::string_view none
         escaped("hearth: " + who + " was not looked at: " + text_in(each, "reason")) + "\n";
     output.status = kExitFailed;
   }
-  if (!next.empty()) output.out += "more: " + how + "--after " + one_line(shell_word(next)) + "\n";
+  if (!next.empty())
+    output.out +=
+        "more: " + one_line(with_options(as_typed, " --after " + shell_word(next))) + "\n";
   return output;
 }
 
@@ -249,8 +259,8 @@ AdminOutput take_back(const Asker& asker) {
   return asker.ask("POST", "/admin/plugins/take-back", body, [](const Json& answer) {
     AdminOutput output;
     for (const Json& file : list_in(answer, "files"))
-      output.out += escaped(text_in(file, "file") +
-                            ": its new version is taken back, and the one before goes on\n");
+      output.out += escaped(text_in(file, "file")) +
+                    ": its new version is taken back, and the one before goes on\n";
     return output;
   });
 }
@@ -296,9 +306,8 @@ AdminOutput show_agents(const Asker& asker) {
   const AdminCommand& command = asker.command;
   const std::string target = "/admin/agents?class=" + url_encoded(command.agent_class) +
                              "&limit=" + std::to_string(command.limit);
-  const std::string how = "hearth agents " + one_line(shell_word(command.agent_class)) + " ";
   return asker.get(
-      with_query(target, {{"after", name_in_url(command.after)}}), [&how](const Json& answer) {
+      with_query(target, {{"after", name_in_url(command.after)}}), [&command](const Json& answer) {
         Json agents = list_in(answer, "agents");
         for (Json& each : agents) {
           if (each.value("working", false)) each["next_wake_ms"] = "at once, if interrupted";
@@ -306,7 +315,7 @@ AdminOutput show_agents(const Asker& asker) {
         std::string text =
             table_of(agents, {"NAME name", "STATE state", "CLIENTS connections", "VERSION version",
                               "CREATED created_at_ms", "WAKES next_wake_ms"});
-        return page_of(answer, std::move(text), "no agents\n", how);
+        return page_of(answer, std::move(text), "no agents\n", command.as_typed);
       });
 }
 
@@ -376,8 +385,9 @@ AdminOutput call_object(const Asker& asker) {
 AdminOutput show_why(const Asker& asker) {
   const std::string path = agent_path(asker.command);
   if (path.empty()) return no_agent_named();
-  return asker.get(path + "/why",
-                   [](const Json& answer) { return printed(why_text(answer, now_ms())); });
+  return asker.get(path + "/why", [place = place_of(asker.command)](const Json& answer) {
+    return printed(why_text(answer, now_ms(), place));
+  });
 }
 
 AdminOutput show_stuck(const Asker& asker) {
@@ -387,10 +397,11 @@ AdminOutput show_stuck(const Asker& asker) {
   return asker.get(
       with_query("/admin/stuck?limit=" + std::to_string(command.limit),
                  {{"class", command.all ? "*" : command.agent_class}, {"after", command.after}}),
-      [](const Json& answer) {
+      [&command](const Json& answer) {
         std::string stuck;
-        for (const Json& each : list_in(answer, "agents")) stuck += why_text(each, now_ms());
-        return page_of(answer, std::move(stuck), "no agent is stuck\n");
+        for (const Json& each : list_in(answer, "agents"))
+          stuck += why_text(each, now_ms(), place_of(command), true);
+        return page_of(answer, std::move(stuck), "no agent is stuck\n", command.as_typed);
       });
 }
 
@@ -412,14 +423,14 @@ AdminOutput show_operations(const Asker& asker) {
                                          {"state", command.state},
                                          {"after", command.after},
                                          {"begun_before_ms", before}});
-  return asker.get(target, [](const Json& answer) {
+  return asker.get(target, [&command](const Json& answer) {
     Json operations = list_in(answer, "operations");
     for (Json& each : operations)
       each["agent"] = text_in(each, "class") + "/" + text_in(each, "agent");
     std::string text =
         table_of(operations, {"AGENT agent", "KIND kind", "STATE state", "EFFECT effect",
                               "STARTED started_at", "ATTEMPTS attempts", "ID id", "NOTE note"});
-    return page_of(answer, std::move(text), "no operations\n");
+    return page_of(answer, std::move(text), "no operations\n", command.as_typed);
   });
 }
 
@@ -450,12 +461,12 @@ AdminOutput list_work(const Asker& asker, const std::string& path) {
   const std::string target = path + "?kind=" + command.kind;
   return asker.get(with_query(target + "&limit=" + std::to_string(command.limit),
                               {{"state", command.state}, {"after", command.after}}),
-                   [](const Json& answer) {
+                   [&command](const Json& answer) {
                      std::string text =
                          table_of(list_in(answer, "work"),
                                   {"ID id", "NAME name", "STATE state", "CREATED created_at",
                                    "NEXT next_at", "ERROR error"});
-                     return page_of(answer, std::move(text), "none\n");
+                     return page_of(answer, std::move(text), "none\n", command.as_typed);
                    });
 }
 
@@ -464,11 +475,11 @@ AdminOutput show_chats(const Asker& asker) {
   const std::string target = "/admin/chats?class=" + url_encoded(command.agent_class) +
                              "&limit=" + std::to_string(command.limit);
   return asker.get(
-      with_query(target, {{"after", name_in_url(command.after)}}), [](const Json& answer) {
+      with_query(target, {{"after", name_in_url(command.after)}}), [&command](const Json& answer) {
         std::string text = table_of(list_in(answer, "chats"),
                                     {"NAME agent", "STATE state", "TURN turn", "SINCE since_ms",
                                      "WAITING waiting", "MESSAGES messages", "LAST last_at_ms"});
-        return page_of(answer, std::move(text), "no chats\n");
+        return page_of(answer, std::move(text), "no chats\n", command.as_typed);
       });
 }
 

@@ -188,8 +188,7 @@ void add_admin_commands(CLI::App& app, std::optional<Command>& chosen) {
   why.operand("NAME", &why->name, "As in the agent's URL", false);
   Asked stuck = add(Ask::kStuck, "stuck",
                     "The agents whose wait needs a person, or is older than it should be");
-  stuck.agent_class(false,
-                    "Look at each agent of this class; without it chats that ask are not found");
+  stuck.agent_class(false, "Look at each agent of this class, not only at those known to wait");
   stuck.flag("--all", stuck->all, "Look at each agent of each class; takes no CLASS");
   stuck.after();
   stuck.limit();

@@ -26,7 +26,7 @@ std::string with_filters(std::string target, const AuditCommand& command, std::i
                     {{"event", command.event},
                      {"actor", command.actor},
                      {"class", command.agent_class},
-                     {"agent", command.agent},
+                     {"agent", name_in_url(command.agent)},
                      {"since_ms", since ? std::to_string(now_ms - since->count()) : ""}});
 }
 

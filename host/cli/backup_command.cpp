@@ -30,10 +30,18 @@ int run(const BackupCommand& command) {
   if (command.what == BackupCommand::What::kVerify) return run(verify(command));
   constexpr std::chrono::milliseconds kPoll{100};
   constexpr int kPollsALine = 20;
+  if (command.cancel != command.directory.empty())
+    return run(Answer{kExitBadUsage, "hearth: backup takes DIR, or --cancel\n"});
   const FoundData found = find_data(command);
   if (found.mistake) return run(*found.mistake);
   const auto client = AdminClient::on(found.data);
   if (!client) return run(failed_answer(client.error().message));
+  if (command.cancel) {
+    const auto stopped = client->ask("DELETE", "/admin/backup");
+    if (!stopped) return run(failed_answer(stopped.error().message));
+    return run(Answer{
+        kExitClean, "the backup to " + text_member(*stopped, "directory") + " is being stopped\n"});
+  }
   Json order{{"directory", std::filesystem::absolute(command.directory).native()}};
   if (command.rate) order["rate"] = *command.rate;
   auto backup = client->ask("POST", "/admin/backup", dump_json(order));

@@ -1,10 +1,12 @@
 #include "cli/command_line.hpp"
 
+#include "base/escape.hpp"
 #include "cli/admin_options.hpp"
 #include "cli/command_options.hpp"
 #include "cli/project_build.hpp"
 #include "config/server_file.hpp"
 #include "config/units.hpp"
+#include "server/backups.hpp"
 #include "server/supervisor.hpp"
 
 #include <hearth/abi.h>
@@ -144,7 +146,8 @@ constexpr const char* kBackupNotes = R"(
 The server makes a directory below DIR, named by the time, with a copy of each agent and of all
 else, as they were at one moment, the mark: every write that was acknowledged before is there.
 Files that have not changed are hard links to the last backup in DIR. Clients go on meanwhile.
-Prints the new directory. Not in it: libraries, class files and the server file.)";
+Prints the new directory. Not in it: libraries, class files and the server file. It goes on if
+this command ends; --cancel stops it.)";
 
 constexpr const char* kRestoreNotes = R"(
 DIR is a backup, or a directory of backups: then the newest. The data directory must not exist
@@ -170,8 +173,8 @@ Result<unsigned> parse_shards(const std::string& text) {
 
 Result<std::uint64_t> parse_rate(const std::string& text) {
   const auto rate = config::parse_size(text);
-  if (rate && *rate != 0) return *rate;
-  return Error{Errc::kInvalidArgument, "expected a size, such as 64MiB"};
+  if (rate && *rate >= server::Backups::kLeastRate) return *rate;
+  return Error{Errc::kInvalidArgument, "expected a size, 16KiB at least, such as 64MiB"};
 }
 
 // "debug, info or warn"
@@ -356,8 +359,9 @@ void add_backup(CLI::App& app, Chosen& chosen) {
   CommandOptions backup(app, "backup", "Copy all data of a running server", kBackupNotes);
   auto& of_backup = given<BackupCommand>(backup, chosen);
   backup.operand("DIR", &of_backup.directory,
-                 "Where backups are kept; the server makes it, as its user");
+                 "Where backups are kept; the server makes it, as its user", false);
   backup.data(of_backup);
+  backup.flag("--cancel", of_backup.cancel, "Stop the backup in progress; takes no DIR");
   backup.option("--rate", of_backup.rate, parse_rate, "SIZE",
                 "How much it copies in a second (32MiB)");
 
@@ -399,6 +403,20 @@ std::vector<std::string> served_by_dev(int argc, const char* const* argv) {
   return arguments;
 }
 
+// For a shell, without --after.
+std::string typed(int argc, const char* const* argv) {
+  std::string all = "hearth";
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--after") {
+      ++i;
+    } else if (!word.starts_with("--after=")) {
+      all += " " + shell_word(word);
+    }
+  }
+  return all;
+}
+
 // A request for help is answered. Anything else that stops CLI11 is a mistake.
 Answer answer_of(const CLI::App& app, const CLI::ParseError& stop) {
   std::ostringstream out;
@@ -433,6 +451,7 @@ Command parse_command_line(int argc, const char* const* argv) {
   if (!chosen) return Answer{kExitBadUsage, app.help()};
   if (auto* const fresh = std::get_if<NewCommand>(&*chosen); fresh && fresh->directory.empty())
     fresh->directory = fresh->name;
+  if (auto* const admin = std::get_if<AdminCommand>(&*chosen)) admin->as_typed = typed(argc, argv);
   if (auto* const dev = std::get_if<DevCommand>(&*chosen))
     dev->child_arguments = served_by_dev(argc, argv);
   if (auto* const serve = std::get_if<ServeCommand>(&*chosen))

@@ -111,6 +111,7 @@ struct BackupCommand : DataFlags {
   What what = What::kBackup;
   std::filesystem::path directory;
   std::optional<std::uint64_t> rate;  // of backup: bytes a second
+  bool cancel = false;                // of backup: the one in progress
   std::string agent;                  // of restore: CLASS/NAME; empty: all
   bool replace = false;               // of restore
 };
@@ -155,6 +156,7 @@ struct AdminCommand : DataFlags {
   std::string result;                              // of resolve: JSON; empty: none
   std::string note;                                // of resolve and work
   std::string action;                              // of work: list, show, or a change
+  std::string as_typed;                            // the command for a shell, without --after
 };
 
 // A text to print before the process ends.

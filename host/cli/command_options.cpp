@@ -47,6 +47,7 @@ void CommandOptions::option(const char* name, Take take, const char* type, const
 CLI::Option& CommandOptions::operand(const char* name, Target to, const char* text, bool required) {
   CLI::Option& added = option(name, to, "", text);
   added.required(required);
+  if (required) added.check([](const std::string& text) { return text.empty() ? "is empty" : ""; });
   return added;
 }
 

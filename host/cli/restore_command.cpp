@@ -37,13 +37,22 @@ std::string name_beside(const fs::path& path) {
 }
 
 // Puts `fresh` in the place of `path`, at once; what was there is `beside` then. A kill leaves
-// `fresh` or the old one under that name, never neither.
+// `fresh` or the old one under that name, never neither. After a failure all is as before.
 void put_in_place(const fs::path& fresh, const fs::path& path, const std::string& beside) {
   fs::rename(fresh, beside);
   if (::renameat2(AT_FDCWD, beside.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0) return;
-  if (errno != ENOENT)
-    throw StorageError("replace " + path.native() + ": " + std::generic_category().message(errno));
-  fs::rename(beside, path);
+  const int failure = errno;
+  if (failure == ENOENT) return fs::rename(beside, path);
+  fs::rename(beside, fresh);
+  throw StorageError("replace " + path.native() + ": " + std::generic_category().message(failure));
+}
+
+// A directory that nothing can be renamed over.
+bool is_mount_point(const fs::path& path) {
+  struct stat here{};
+  struct stat above{};
+  return ::stat(path.c_str(), &here) == 0 && ::stat((path / "..").c_str(), &above) == 0 &&
+         here.st_dev != above.st_dev;
 }
 
 Answer restore_all(const fs::path& backup, const BackupManifest& manifest, const fs::path& target,
@@ -55,6 +64,11 @@ Answer restore_all(const fs::path& backup, const BackupManifest& manifest, const
     return failed_answer(target.native() +
                          " is not empty. Restore to another directory, or keep it beside the "
                          "restored one with --replace");
+  }
+  if (is_mount_point(target)) {
+    return failed_answer(target.native() +
+                         " is a mount point, which no restored directory can replace: restore to a "
+                         "directory in it, and name that one to the server");
   }
   // Held to the end: no server runs there, and none starts.
   auto old =
@@ -70,15 +84,15 @@ Answer restore_all(const fs::path& backup, const BackupManifest& manifest, const
     for (const BackupFile& file : manifest.files)
       server::copy_checked(backup, file, fresh / file.path);
     server::sync_file_system(fresh);
+    if (is_empty) {
+      fs::rename(fresh, target);  // also over an empty directory
+    } else {
+      put_in_place(fresh, target, name_beside(target));
+    }
   } catch (const std::exception&) {  // it holds the administrators' token
     std::error_code ignored;
     fs::remove_all(fresh, ignored);
     throw;
-  }
-  if (is_empty) {
-    fs::rename(fresh, target);  // also over an empty directory
-  } else {
-    put_in_place(fresh, target, name_beside(target));
   }
   server::sync_file_system(target);
   return {kExitClean, "restored " + std::to_string(manifest.agents) + " agents of " +
@@ -183,7 +197,9 @@ Answer restore(const BackupCommand& command) {
   if (!backup) return failed_answer(backup.error().message);
   const auto manifest = server::read_manifest(*backup);
   if (!manifest) return failed_answer(manifest.error().message);
-  fs::path data = found.data.lexically_normal();
+  std::error_code failure;  // a link stays, and what it leads to is replaced
+  fs::path data = fs::weakly_canonical(fs::absolute(found.data), failure);
+  if (failure) return failed_answer(found.data.native() + ": " + failure.message());
   if (!data.has_filename()) data = data.parent_path();
   // Root can make files where another user's server could not read them.
   for (const fs::path& each : {data, fs::absolute(data).parent_path()}) {

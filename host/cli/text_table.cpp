@@ -68,6 +68,12 @@ std::string moment_text(std::int64_t unix_ms) {
   return text;
 }
 
+std::string with_options(std::string command, const std::string& options) {
+  // Behind the word `--` nothing is an option.
+  command.insert(std::min(command.find(" -- "), command.size()), options);
+  return command;
+}
+
 std::string one_line(const std::string& text) {
   std::string safe;
   append_escaped(safe, text, EscapeStyle::kHuman);

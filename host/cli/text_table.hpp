@@ -29,4 +29,7 @@ class TextTable {
 // Escapes a text, such as a sentence or JSON, to one line. Quotes and backslashes stay as they are.
 [[nodiscard]] std::string one_line(const std::string& text);
 
+// A command for a shell, with these options: " --json".
+[[nodiscard]] std::string with_options(std::string command, const std::string& options);
+
 }  // namespace hearth::cli

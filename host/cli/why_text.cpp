@@ -21,7 +21,7 @@ std::string age_text(std::int64_t ms) {
   return std::to_string(ms / 1000) + " s";
 }
 
-std::string wait_lines(const Json& wait, std::int64_t now_ms) {
+std::string wait_lines(const Json& wait, std::int64_t now_ms, const std::string& place) {
   const std::string urgency = text_member(wait, "urgency");
   std::string text = urgency == "person" ? "! " : urgency == "long" ? "~ " : "  ";
   text += text_member(wait, "what");
@@ -34,18 +34,23 @@ std::string wait_lines(const Json& wait, std::int64_t now_ms) {
   std::string lines = one_line(text) + "\n";
   if (const std::string action = text_member(wait, "do"); !action.empty())
     lines += "    do: " + one_line(action) + "\n";
+  if (const std::string command = text_member(wait, "run"); !command.empty())
+    lines += "    run: " + one_line(with_options(command, place)) + "\n";
   return lines;
 }
 
 }  // namespace
 
-std::string why_text(const Json& answer, std::int64_t now_ms) {
+std::string why_text(const Json& answer, std::int64_t now_ms, const std::string& place,
+                     bool is_only_urgent) {
   const Json& waits = list_in(answer, "waits");
   const std::string not_seen = text_member(answer, "not_seen");
   std::string lines = one_line(text_member(answer, "class") + "/" + text_member(answer, "agent") +
                                " is " + text_member(answer, "state"));
   lines += !waits.empty() || !not_seen.empty() ? ":\n" : ", and waits for nothing\n";
-  for (const Json& wait : waits) lines += wait_lines(wait, now_ms);
+  for (const Json& wait : waits)
+    if (!is_only_urgent || text_member(wait, "urgency") != "none")
+      lines += wait_lines(wait, now_ms, place);
   if (!not_seen.empty()) lines += one_line("  Its work was not read: " + not_seen) + "\n";
   return lines;
 }

@@ -232,6 +232,13 @@ const Job* Fibers::find_running(FiberHandle fiber) const {
   return found == running_.end() ? nullptr : &found->second;
 }
 
+std::optional<std::int64_t> Fibers::runs_since_ms() const {
+  std::optional<std::int64_t> oldest;
+  for (const auto& [handle, job] : running_)
+    oldest = earliest(oldest, std::optional(job.runs_since_ms));
+  return oldest;
+}
+
 FiberRow Fibers::row_of(FiberHandle fiber) const {
   const auto running = running_.find(fiber);
   return running == running_.end() ? kNoFiber : running->second.seq;
@@ -503,7 +510,7 @@ Result<void> Fibers::retry(std::string_view id, Decides who) {
   if (!job->ended_at_ms) job->next_at_ms = 0;
   if (job->ended_at_ms || !is_pending(*job)) job->status = to_string(FiberStatus::kRecovering);
   job->dead = job->has_failed = false;
-  job->attempts = job->claims = job->interruptions = job->fatal_attempts = 0;
+  job->attempts = job->claims = job->failures = job->interruptions = job->fatal_attempts = 0;
   job->ended_at_ms.reset();
   job->keep.reset();
   job->wait(now_ms());

@@ -213,6 +213,8 @@ class Fibers final : public WorkPart, private LinePolicy<Job> {
   void interrupt_on_purpose() override;
 
   [[nodiscard]] std::size_t running() const { return running_.size(); }
+  // When the oldest run of this instance began, Unix milliseconds. None: no fiber runs.
+  [[nodiscard]] std::optional<std::int64_t> runs_since_ms() const;
   [[nodiscard]] int max_turn_recoveries() const { return settings_.max_turn_recoveries; }
   // kNoFiber: no fiber with this handle runs; by id: it neither runs nor recovers.
   [[nodiscard]] FiberRow row_of(FiberHandle fiber) const;

@@ -178,7 +178,9 @@ void Jobs::insert(Job& job) {
 
 void Jobs::update(const Job& job) {
   prepare_write();
-  needs_person_ = needs_person_ || job.dead || job.waits_for_code();
+  const bool fails =  // of a schedule, failures are all that there ever were
+      job.failures >= kOftenFailed && !job.ended_at_ms && job.kind != JobKind::kSchedule;
+  needs_person_ = needs_person_ || job.dead || job.waits_for_code() || fails;
   const std::array params{Param(job.seq),
                           number_of(job.state),
                           nullable(job.due_at_ms),
@@ -200,7 +202,8 @@ void Jobs::update(const Job& job) {
           "UPDATE cf_agents_jobs SET state = ?2, due_at = ?3, started_at = ?4, ended_at = ?5, "
           "next_at = ?6, attempts = ?7, claims = ?8, failures = ?9, interruptions = ?10, "
           "dead = ?11, has_failed = ?12, status = ?13, keep = ?14, fatal_attempts = ?15, "
-          "set_at = ?16 WHERE seq = ?1")
+          "set_at = ?16, failing_since = iif(?9 > 0 AND kind <> 3, "
+          "coalesce(failing_since, ?16), NULL) WHERE seq = ?1")
       .execute(params);
 }
 
@@ -211,8 +214,9 @@ void Jobs::erase(std::int64_t seq) {
 bool Jobs::any_needs_person() {
   return number(
              "SELECT 1 FROM cf_agents_jobs WHERE dead OR missing > 0 OR (state = 0 AND due_at >= "
-             "?) LIMIT 1",
-             std::array{Param(kFirstOfNextVersion)})
+             "?1) OR (failures >= ?2 AND ended_at IS NULL AND kind <> ?3) LIMIT 1",
+             std::array{Param(kFirstOfNextVersion), Param(std::int64_t{kOftenFailed}),
+                        number_of(JobKind::kSchedule)})
       .has_value();
 }
 

@@ -121,6 +121,9 @@ struct Job {
   }
 };
 
+// Work that has failed so often in a row may fail for ever: Wake::needs_person.
+inline constexpr int kOftenFailed = 3;
+
 // Promises
 //  P1 One index   Claiming a job and looking for the next moment cost no more with 10,000 jobs than
 //                 with 10.

@@ -193,7 +193,8 @@ Result<void> Queue::retry(std::string_view id) {
   const std::array params{Param(job->seq), Param(end)};
   jobs().run(
       "UPDATE cf_agents_jobs SET seq = ?2, state = 0, due_at = NULL, dead = 0, claims = 0, "
-      "failures = 0, interruptions = 0, fatal_attempts = 0, next_at = 0 WHERE seq = ?1",
+      "failures = 0, failing_since = NULL, interruptions = 0, fatal_attempts = 0, next_at = 0 "
+      "WHERE seq = ?1",
       params);
   jobs().run("UPDATE cf_agents_job_documents SET job = ?2 WHERE job = ?1", params);
   promote({});

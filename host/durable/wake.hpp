@@ -30,8 +30,8 @@ struct Wake {
   // administrators find the agent by it.
   std::optional<std::int64_t> unknown_operations{};
 
-  // Some of its work has used up its tries, waits for code, or asks for a person; or it was so when
-  // the agent was last in memory. It wakes no agent either.
+  // Some of its work has used up its tries, fails again and again, waits for code, or asks for a
+  // person; or it was so when the agent was last in memory. It wakes no agent either.
   bool needs_person = false;
 
   // A new version of the class may be what some of its work waits for: that work alone is due at

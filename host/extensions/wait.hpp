@@ -56,6 +56,7 @@ struct Wait {
   std::optional<std::int64_t> since_ms{};  // Unix time; nothing: not known
   // When it ends by itself; nothing: something else ends it.
   std::optional<std::int64_t> until_ms{};
+  std::string id{};  // of a piece of work, for commands
 };
 
 }  // namespace hearth::extensions

@@ -67,7 +67,8 @@ void WorkSpans::end(SpannedWork work, std::string_view id, std::string_view stat
   OpenSpan& span = found->second;
   span.set(work == SpannedWork::kOperation ? "hearth.operation.state" : "hearth.fiber.state",
            std::string(state));
-  if (has_failed) span.fail(state);
+  // A run that failed and is tried again has no other state than to be pending.
+  if (has_failed) span.fail(state == "pending" ? "error" : state);
   span.end();
   all.erase(found);
 }

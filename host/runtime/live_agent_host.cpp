@@ -114,12 +114,14 @@ std::vector<extensions::Wait> LiveAgent::waits() {
   });
   for (const ConnectionId id : clients_.all()) {
     const Connection* const client = clients_.connection(id);
-    const std::size_t unsent = client == nullptr ? 0 : client->port->unsent_bytes();
-    if (unsent <= kMuchUnsent) continue;
+    if (client == nullptr) continue;
+    const std::size_t unsent = client->port->unsent_bytes();
+    const auto since = client->port->behind_since();
+    if (unsent <= kMuchUnsent || !since) continue;
     all.push_back({.kind = WaitKind::kBehind,
                    .subject = client->client_id,
                    .detail = std::to_string(unsent) + " bytes",
-                   .since_ms = since_ms(client->port->behind_since())});
+                   .since_ms = since_ms(since)});
   }
   return all;
 }

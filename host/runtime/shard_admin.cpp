@@ -67,7 +67,11 @@ std::vector<storage::AgentKey> Shard::waiting(
     const std::function<bool(const extensions::Wait&)>& fits) {
   std::set<storage::AgentKey> found;
   for (const auto& [key, slot] : slots_) {
-    if (std::ranges::any_of(waits(key), fits)) found.insert(key);
+    std::vector<extensions::Wait> all = waits(key);
+    const LiveAgent* const live = slot->live();
+    const auto since = live != nullptr ? live->work().fibers().runs_since_ms() : std::nullopt;
+    if (since) all.push_back({.kind = extensions::WaitKind::kRunning, .since_ms = since});
+    if (std::ranges::any_of(all, fits)) found.insert(key);
   }
   alarms_.each_known([&](const storage::AgentKey& key, const durable::Wake& wake) {
     if (std::ranges::any_of(waits_of(wake), fits)) found.insert(key);

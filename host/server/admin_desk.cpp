@@ -182,6 +182,8 @@ void AdminDesk::add_routes(std::vector<api::Route>& rows) {
       on_desk(desk_, backups_, &Backups::begin), {.body = "BackupOrder", .answer = "Backup"});
   add("GET", "/admin/backup", "How far the last backup is.",
       on_desk(desk_, backups_, &Backups::status), {.answer = "Backup"});
+  add("DELETE", "/admin/backup", "Stops the backup in progress.",
+      on_desk(desk_, backups_, &Backups::cancel), {.answer = "Backup"});
   agents_.add_routes(rows);
   definitions_.add_routes(rows);
 }

@@ -226,9 +226,11 @@ Result<Json> AgentDesk::destroy(const api::RouteCall& call) {
 
 void AgentDesk::log(std::string_view event, const api::RouteCall& call) {
   const api::AgentName name = named(call);
-  logger_.write(
-      LogLevel::kInfo, event,
-      {{"class", name.agent_class}, {"agent", name.name}, {"peer", call.exchange->request().peer}});
+  const auto known = class_name(name.agent_class);
+  logger_.write(LogLevel::kInfo, event,
+                {{"class", known ? *known : name.agent_class},
+                 {"agent", name.name},
+                 {"peer", call.exchange->request().peer}});
 }
 
 void AgentDesk::record(std::string_view event, const storage::AgentKey& key,

@@ -5,6 +5,7 @@
 #include "json/json_text.hpp"
 #include "storage/plugin_sql.hpp"
 
+#include <cmath>
 #include <utility>
 
 namespace hearth::server {
@@ -60,7 +61,10 @@ Result<void> append_value(PluginSql& sql, StatementHandle handle, int column, st
     case storage::ColumnType::kDouble: {
       const auto number = sql.column_double(handle, column);
       if (!number) return number.error();
-      json += dump_json(Json(*number));
+      if (std::isfinite(*number))
+        json += dump_json(Json(*number));
+      else
+        json += *number > 0 ? R"("Infinity")" : R"("-Infinity")";  // JSON has no such number
       return {};
     }
     case storage::ColumnType::kText: {

@@ -197,7 +197,8 @@ Json why_json(AgentWaits::Seen seen, std::int64_t now_ms) {
                      {"since_ms", or_null(wait.since_ms)},
                      {"until_ms", or_null(wait.until_ms)},
                      {"ends_by", or_null(told.ends)},
-                     {"do", or_null(told.action)}});
+                     {"do", or_null(told.action)},
+                     {"run", or_null(told.command)}});
   }
   return {{"class", seen.key.agent_class},
           {"agent", seen.key.name},

@@ -153,7 +153,7 @@ void BackupCopier::pace(std::size_t bytes) {
       std::max(next_, steady_clock::now() - kLongestSleep) +
       std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(seconds));
   do {
-    if (progress_.must_stop) throw StorageError("the server stops");
+    if (progress_.must_stop) throw StorageError("it was stopped");
     std::this_thread::sleep_until(std::min(next_, steady_clock::now() + kLongestSleep));
   } while (steady_clock::now() < next_);
 }

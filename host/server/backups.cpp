@@ -36,8 +36,9 @@ struct BackupOrder {
 };
 
 Result<BackupOrder> read_order(const std::string& body) {
-  Error wrong{Errc::kInvalidArgument,
-              R"(expected {"directory":"/an/absolute/path","rate":bytes a second})"};
+  Error wrong{
+      Errc::kInvalidArgument,
+      R"(expected {"directory":"/an/absolute/path","rate":bytes a second, 16384 at least})"};
   if (body.size() > kMaxBackupBody) return wrong;
   const auto json = parse_client_json(body, 4);
   if (!json || !json->is_object()) return wrong;
@@ -45,7 +46,8 @@ Result<BackupOrder> read_order(const std::string& body) {
   for (const auto& [name, value] : json->items()) {
     if (name == "directory" && value.is_string()) {
       order.directory = fs::path(value.get<std::string>()).lexically_normal();
-    } else if (name == "rate" && value.is_number_unsigned() && value.get<std::uint64_t>() > 0) {
+    } else if (name == "rate" && value.is_number_unsigned() &&
+               value.get<std::uint64_t>() >= Backups::kLeastRate) {
       order.rate = value.get<std::uint64_t>();
     } else {
       return wrong;
@@ -241,6 +243,7 @@ void Backups::Backup::copy() {
   sync_file_system(to_);
   if (const auto written = write_manifest(to_, manifest_); !written)
     throw StorageError(written.error().message);
+  if (progress_.must_stop) throw StorageError("it was stopped");
   const fs::path result = order_.directory / backup_name(manifest_.mark_ms, order_.directory);
   fs::rename(to_, result);
   sync_file_system(order_.directory);
@@ -280,16 +283,17 @@ Result<Json> Backups::begin(const api::RouteCall& call) {
                  {"peer", call.exchange->request().peer},
                  {"actor", call.actor}});
   const auto backup = std::make_shared<Backup>(data_, *std::move(order));
-  if (const auto opened = backup->open(); !opened) return opened.error();
-  Result<void> marked;
+  Result<void> begun = backup->open();
+  const bool is_open = begun.has_value();  // if not, another backup may be what is there
   try {
-    marked = backup->set_mark(runtime_);
+    if (is_open) begun = backup->set_mark(runtime_);
   } catch (const StorageError& failure) {
-    marked = Error{Errc::kUnavailable, failure.what()};
+    begun = Error{Errc::kUnavailable, failure.what()};
   }
-  if (!marked) {
-    backup->end(marked.error().message);
-    return marked.error();
+  if (!begun) {
+    if (is_open) backup->end(begun.error().message);
+    note_end(*backup, begun.error().message);
+    return begun.error();
   }
   {
     const MutexLock lock(mutex_);
@@ -307,6 +311,10 @@ void Backups::run(Backup& backup) {
     failure = failed.what();
   }
   backup.end(failure);
+  note_end(backup, failure);
+}
+
+void Backups::note_end(Backup& backup, const std::string& failure) {
   const Json told = backup.to_json();
   audit_.record(failure.empty() ? LogLevel::kInfo : LogLevel::kError,
                 failure.empty() ? "backup.done" : "backup.failed",
@@ -320,6 +328,19 @@ void Backups::run(Backup& backup) {
 Result<Json> Backups::status(const api::RouteCall& /*call*/) {
   const MutexLock lock(mutex_);
   return backup_ ? backup_->to_json() : Json{{"state", "none"}};
+}
+
+Result<Json> Backups::cancel(const api::RouteCall& call) {
+  std::shared_ptr<Backup> backup;
+  {
+    const MutexLock lock(mutex_);
+    backup = backup_;
+  }
+  if (!backup || backup->is_over()) return Error{Errc::kNotFound, "no backup is in progress"};
+  backup->stop();
+  audit_.record(LogLevel::kInfo, "admin.backup_cancel",
+                {{"peer", call.exchange->request().peer}, {"actor", call.actor}});
+  return backup->to_json();
 }
 
 void Backups::stop() {

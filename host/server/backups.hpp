@@ -23,6 +23,7 @@ namespace hearth::server {
 //                      is set (storage/copy_mark.hpp); the copies follow
 // GET  /admin/backup   {"state":"none", "running", "done" or "failed","directory","mark_ms",
 //                      "agents","done","bytes","linked","reason"} of the last backup
+// DELETE /admin/backup   the one in progress fails soon. kNotFound: there is none
 //
 // The backup is a new directory in `directory` (backup_set.hpp), which is made with 0700 if it is
 // absent, and whose last backup lends what has not changed as hard links. It appears under its name
@@ -39,6 +40,7 @@ namespace hearth::server {
 class Backups {
  public:
   static constexpr std::uint64_t kDefaultRate = std::uint64_t{32} << 20;
+  static constexpr std::uint64_t kLeastRate = std::uint64_t{16} << 10;
 
   Backups(runtime::Runtime& runtime, const storage::DataDirectory& data, AuditLog& audit)
       : runtime_(runtime), data_(data), audit_(audit) {}
@@ -48,6 +50,7 @@ class Backups {
 
   [[nodiscard]] Result<Json> begin(const api::RouteCall& call);
   [[nodiscard]] Result<Json> status(const api::RouteCall& call);
+  [[nodiscard]] Result<Json> cancel(const api::RouteCall& call);
   // The backup in progress fails.
   void stop();
 
@@ -56,6 +59,7 @@ class Backups {
   // Ends the last backup's thread, or says why not.
   [[nodiscard]] Result<void> may_begin();
   void run(Backup& backup);
+  void note_end(Backup& backup, const std::string& failure);
 
   runtime::Runtime& runtime_;
   const storage::DataDirectory& data_;

@@ -20,9 +20,10 @@ enum class Urgency : std::uint8_t {
 struct Explanation {
   std::string_view kind;  // a word, as in JSON
   Urgency urgency{};
-  std::string what;    // "The fiber "f1" runs."
-  std::string ends;    // "It ends at its timeout." Empty: until_ms says it
-  std::string action;  // a command, or what to change; empty: nothing is to be done
+  std::string what;     // "The fiber "f1" runs."
+  std::string ends;     // "It ends at its timeout." Empty: until_ms says it
+  std::string action;   // what to change; empty: nothing, or `command` says it
+  std::string command;  // of a shell, complete but for --config or --data; empty: none
 };
 
 // `agent`: as commands take it, "Counter a". Both are pure.

@@ -34,6 +34,8 @@ struct WaitingJob {
   bool is_missing = false;  // its callback
   std::int64_t since_ms = 0;
   std::string last_error{};
+  std::string callee{};                    // of a notification
+  std::optional<std::int64_t> until_ms{};  // it is not tried before
 
   [[nodiscard]] bool waits_for_code() const {
     return due_at_ms && durable::is_next_version(*due_at_ms);
@@ -42,9 +44,13 @@ struct WaitingJob {
 
 constexpr std::string_view kWaitingJobs =
     "SELECT kind, state, due_at, id, name, coalesce(lane, ''), dead, coalesce(paused, 0), "
-    "coalesce(missing, 0), coalesce(nullif(set_at, 0), created_at), "
+    "coalesce(missing, 0), "
+    // What fails waits since it began to fail, not since its last try.
+    "coalesce(iif(dead OR due_at >= ?2 OR (kind = 2 AND state = 1), NULL, failing_since), "
+    "nullif(set_at, 0), created_at), "
     "coalesce((SELECT body FROM cf_agents_job_documents WHERE job = seq AND part = 6), "
-    "(SELECT body FROM cf_agents_job_documents WHERE job = seq AND part = 5), '') "
+    "(SELECT body FROM cf_agents_job_documents WHERE job = seq AND part = 5), ''), "
+    "replace(coalesce(key, ''), char(10), '/'), iif(next_at > 0, due_at, NULL) "
     "FROM cf_agents_jobs WHERE dead OR (state < 2 AND ended_at IS NULL) "
     "ORDER BY dead OR coalesce(missing, 0) > 0 OR (due_at IS NOT NULL AND due_at >= ?2) DESC, "
     "due_at LIMIT ?1";
@@ -60,7 +66,9 @@ WaitingJob read_job(const storage::Rows& row) {
           row.integer(7) != 0,
           row.integer(8) != 0,
           row.integer(9),
-          std::string(row.text(10))};
+          std::string(row.text(10)),
+          std::string(row.text(11)),
+          storage::integer_or_none(row, 12)};
 }
 
 WaitKind fiber_wait(const WaitingJob& job, bool is_live) {
@@ -102,14 +110,20 @@ std::optional<WaitKind> kind_of_job(const WaitingJob& job, bool is_live) {
 Wait wait_of_job(WaitingJob job, WaitKind kind) {
   Wait wait;
   wait.kind = kind;
+  wait.id = job.id;
   const bool asks = kind == WaitKind::kPerson;
-  if (!asks) wait.subject = job.kind == JobKind::kFiber ? std::move(job.id) : std::move(job.name);
+  if (!asks) {
+    wait.subject = job.kind == JobKind::kFiber    ? std::move(job.id)
+                   : job.kind == JobKind::kNotice ? std::move(job.callee)
+                                                  : std::move(job.name);
+  }
   wait.detail = kind == WaitKind::kLane ? std::move(job.lane)
                 : asks                  ? std::move(job.name)
                                         : std::move(job.last_error);
   if (kind == WaitKind::kCode && wait.detail.empty()) wait.detail = "its code is not there";
   wait.since_ms = job.since_ms;
-  if (!job.is_dead && !job.waits_for_code() && !job.is_paused) wait.until_ms = job.due_at_ms;
+  if (!job.is_dead && kind != WaitKind::kCode && kind != WaitKind::kNoCallback && !job.is_paused)
+    wait.until_ms = job.until_ms;
   return wait;
 }
 

@@ -23,7 +23,7 @@ constexpr std::array kJobTables = {
     "parent TEXT, type TEXT, length_ms INTEGER, cron TEXT, time_zone TEXT, fixed_rate INTEGER, "
     "misfire INTEGER, misfire_limit INTEGER, overlap INTEGER, paused INTEGER, missing INTEGER, "
     "running INTEGER, scheduled_for INTEGER, owed INTEGER, missed INTEGER, begun_at INTEGER, "
-    "catch_up_until INTEGER, last_run INTEGER, lane TEXT)",
+    "catch_up_until INTEGER, last_run INTEGER, lane TEXT, failing_since INTEGER)",
     "CREATE TABLE IF NOT EXISTS cf_agents_job_documents("
     "job INTEGER NOT NULL, part INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY(job, part)) "
     "WITHOUT ROWID",

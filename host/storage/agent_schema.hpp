@@ -34,6 +34,7 @@ namespace hearth::storage {
 //                'kept turn' or 'turn'
 //   next_at      the next try does not begin before; `set_at`: when that was set
 //   lane         of a fiber: it begins when the earlier ones of its lane are settled
+//   failing_since  when the first of its `failures` ended, not of schedules
 //   from `length_ms` on: of schedules (durable/schedule_table.hpp)
 //
 // cf_agents_job_documents: values that may be large, one row each, by `part`:

@@ -24,6 +24,7 @@ inline constexpr DeskRow kAdminDeskRows[] = {
     {"GET", "/admin/audit", Access::kAdministrator},
     {"POST", "/admin/backup", Access::kAdministrator},
     {"GET", "/admin/backup", Access::kAdministrator},
+    {"DELETE", "/admin/backup", Access::kAdministrator},
     {"GET", "/admin/agents", Access::kAdministrator},
     {"POST", "/admin/agents/{class}/{name...}/evict", Access::kAdministrator},
     {"GET", "/admin/agents/{class}/{name...}/why", Access::kAdministrator},

@@ -17,7 +17,7 @@ TEST(AuditTargetTest, AsksForTheLastEntriesThatFit) {
   command.agent = "a/b";
   command.since = std::chrono::seconds(30);
   EXPECT_EQ(audit_target(command, 100'000),
-            "/admin/audit?last=5&event=AdminEvict&actor=administrator&class=Counter&agent=a%2Fb"
+            "/admin/audit?last=5&event=AdminEvict&actor=administrator&class=Counter&agent=a%252Fb"
             "&since_ms=70000");
 }
 

@@ -16,7 +16,8 @@ Json wait(const char* urgency, Json since, Json until, const char* action) {
           {"since_ms", since},
           {"until_ms", until},
           {"ends_by", nullptr},
-          {"do", action == nullptr ? Json() : Json(action)}};
+          {"do", action == nullptr ? Json() : Json(action)},
+          {"run", action == nullptr ? Json() : Json("hearth stuck")}};
 }
 
 Json answer(Json waits, Json not_seen = nullptr) {
@@ -40,18 +41,28 @@ TEST(WhyTextTest, EachAnswerIsSaidInLines) {
        "Counter/a is cold:\n  It waits. It ends in 2 h.\n"},
       {"what is overdue",
        answer(Json::array({wait("long", kNow - 300'000, kNow - 130'000, "reload")})),
-       "Counter/a is cold:\n~ It waits. For 5 min. It was due 2 min ago.\n    do: reload\n"},
+       "Counter/a is cold:\n~ It waits. For 5 min. It was due 2 min ago.\n    do: reload\n"
+       "    run: hearth stuck --data d\n"},
       {"what needs a person",
        answer(Json::array({wait("person", kNow - 3'000, nullptr, "resolve\nit")})),
-       "Counter/a is cold:\n! It waits. For 3 s.\n    do: resolve\\nit\n"},
+       "Counter/a is cold:\n! It waits. For 3 s.\n    do: resolve\\nit\n"
+       "    run: hearth stuck --data d\n"},
       {"what was not read", answer(Json::array(), "no loop"),
        "Counter/a is cold:\n  Its work was not read: no loop\n"},
       {"no answer of ours", Json::array(), "/ is , and waits for nothing\n"},
   };
   for (const TextRow& row : rows) {
     SCOPED_TRACE(row.name);
-    EXPECT_EQ(why_text(row.answer, kNow), row.text);
+    EXPECT_EQ(why_text(row.answer, kNow, " --data d"), row.text);
   }
+  Json dashed = wait("long", nullptr, nullptr, "look");
+  dashed["run"] = "hearth evict -- Counter -x";
+  EXPECT_EQ(why_text(answer(Json::array({dashed})), kNow, " --data d"),
+            "Counter/a is cold:\n~ It waits.\n    do: look\n"
+            "    run: hearth evict --data d -- Counter -x\n");
+  EXPECT_EQ(
+      why_text(answer(Json::array({wait("none", nullptr, nullptr, nullptr)})), kNow, "", true),
+      "Counter/a is cold:\n");
 }
 
 }  // namespace

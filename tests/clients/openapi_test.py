@@ -63,8 +63,11 @@ ASKED = [
     ("POST", "/admin/agents/counter/a/sql", {"sql": "select 1"}, 200),
     ("POST", "/admin/agents/counter/a/sql", {"sql": 1}, 400),
     ("GET", "/admin/backup", None, 200),
-    ("POST", "/admin/backup", {"directory": "BACKUPS"}, 200),
+    ("DELETE", "/admin/backup", None, 404),
+    ("POST", "/admin/backup", {"directory": "BACKUPS", "rate": 16384}, 200),
+    ("DELETE", "/admin/backup", None, 200),
     ("POST", "/admin/backup", {"directory": "relative"}, 400),
+    ("POST", "/admin/backup", {"directory": "BACKUPS", "rate": 1}, 400),
     ("POST", "/objects/counter/a/hibernate", None, 200),
     ("DELETE", "/objects/UUID", None, 200),
     ("POST", "/objects/counter/b/call/get", None, 200),
@@ -219,8 +222,8 @@ def main(program, library, payments):
                 path = path.replace(word, value)
             if lacks_console and path == "/admin/console/link":
                 status = 404
-            if body == {"directory": "BACKUPS"}:
-                body = {"directory": backups}
+            if body and body.get("directory") == "BACKUPS":
+                body = {**body, "directory": backups}
             got, text = ask(url, method, path, body)
             asked = f"{method} {path}"
             if got != status:

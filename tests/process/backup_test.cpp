@@ -394,12 +394,16 @@ TEST_F(BackupTest, ADirectoryWithDataIsLeftAloneOrKept) {
   EXPECT_EQ(ask(said, {"restore", "backups", "--data", "data", "--replace"}), kFailed);
   EXPECT_NE(said.find("is in use by another server"), std::string::npos) << said;
   EXPECT_EQ(server->stop(), kClean);
+  // A link stays where it is, and leads to what is restored.
+  fs::rename(root_ / "data", root_ / "real");
+  fs::create_directory_symlink(root_ / "real", root_ / "data");
   EXPECT_EQ(ask(said, {"restore", "backups", "--data", "data", "--replace"}), kClean) << said;
+  EXPECT_TRUE(fs::is_symlink(root_ / "data"));
   server = serve_on("data");
   EXPECT_EQ(number(count(*server, "a")), 1);
   EXPECT_EQ(server->stop(), kClean);
   for (const auto& each : fs::directory_iterator(root_)) {
-    if (!each.path().filename().native().starts_with("data.before-")) continue;
+    if (!each.path().filename().native().starts_with("real.before-")) continue;
     server = serve_on(each.path());
     EXPECT_EQ(number(count(*server, "a")), 2);
     return;
@@ -555,6 +559,32 @@ TEST_F(BackupTest, OneBackupAtATimeAndOnlyOutsideTheDataDirectory) {
   EXPECT_EQ(slow->wait(), kFailed);
   EXPECT_FALSE(fs::exists(root_ / "backups/.unfinished"));
   EXPECT_TRUE(fs::is_empty(root_ / "elsewhere"));
+}
+
+TEST_F(BackupTest, ABackupIsStoppedOnRequestAndTheAuditLogSaysWhoDidWhat) {
+  const auto server = serve_on("data");
+  for (int i = 0; i < 40; ++i) (void)increment(*server, "a" + std::to_string(i));
+  const auto slow = run({"backup", "backups", "--data", "data", "--rate", "16KiB"});
+  slow->wait_for_log("agents");
+  EXPECT_EQ(slow->kill(), kKilled) << "the server goes on";
+  std::string said;
+  EXPECT_EQ(ask(said, {"backup", "--cancel", "--data", "data"}), kClean) << said;
+  for (Json now = progress(*server); now.at("state") != "failed"; now = progress(*server))
+    ASSERT_EQ(now.at("state"), "running");
+  EXPECT_EQ(progress(*server).at("reason"), "it was stopped");
+  EXPECT_FALSE(fs::exists(root_ / "backups/.unfinished"));
+  EXPECT_EQ(ask(said, {"backup", "--cancel", "--data", "data"}), kFailed);
+  EXPECT_NE(said.find("no backup is in progress"), std::string::npos) << said;
+  for (const std::vector<std::string>& wrong : {std::vector<std::string>{"backup"},
+                                                {"backup", "d", "--cancel"},
+                                                {"backup", "d", "--rate", "1"}})
+    EXPECT_EQ(ask(said, wrong), kBadUsage) << said;
+  for (const char* const event : {"AdminBackup", "BackupFailed", "AdminBackupCancel"}) {
+    EXPECT_EQ(ask(said, {"audit", "--data", "data", "--event", event}), kClean);
+    EXPECT_NE(said.find(event), std::string::npos) << said;
+    if (event != std::string("BackupFailed"))
+      EXPECT_NE(said.find("  administrator"), std::string::npos) << said;
+  }
 }
 
 TEST_F(BackupTest, AFullDiskEndsTheBackupAndNothingElse) {

@@ -153,7 +153,7 @@ def check_container(root):
             fail("the server runs as root")
         run("chroot", "--userspec=hearth", root, *healthy)
         # A process whose parent has gone is the first process's, which reaps it.
-        run("nsenter", "--target", inner, "--pid", "sh", "-c", "(sleep 1 &)")
+        run("nsenter", "--target", inner, "--pid", "sh", "-c", "(sleep 3 >/dev/null 2>&1 &)")
         if not has_child(inner, "sleep"):
             fail("the orphan has another parent than the first process")
         end = time.monotonic() + 20

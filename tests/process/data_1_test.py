@@ -147,8 +147,8 @@ def goes_on(place, steps):
         expect("the contract is signed" in place.hearth("why", "durable-agent/c"), "what waits for a person is lost")
         messages = place.hearth("sql", "talks/d", "select * from chat_messages")
         expect("Hello" in messages and "word1" in messages, f"messages of the chat: {messages}")
-        expect("word1" in place.say(address, "Again"), "the chat does not go on")
         expect("chat.model" in place.hearth("sql", "talks/d", "select * from cf_agents_operations"), "operations are lost")
+        expect("word1" in place.say(address, "Again"), "the chat does not go on")
         expect("AdminEvicted" in place.hearth("audit"), "the audit log is lost")
 
 

@@ -78,6 +78,12 @@ TEST_F(OperateTest, AnAgentIsNamedAsInUrlsOrAsAPersonTypesIt) {
     tail->signal(SIGTERM);
     (void)tail->wait();
   }
+  EXPECT_NE(ask({"audit", "--agent", "a b"}).find("AdminEvict"), std::string::npos);
+  (void)increment(*server_, "b");
+  const std::string page = ask({"agents", "counter", "--limit", "1", "--data", "data"});
+  EXPECT_NE(page.find("more: hearth agents counter --limit 1 --data data --after a%20b\n"),
+            std::string::npos)
+      << page;
   EXPECT_NE(refused({"tail", "nothing/a"}).find("no class \"nothing\" is served"),
             std::string::npos);
 }
@@ -248,6 +254,12 @@ TEST_F(WorkTest, EachCommandWorksOnLiveAndColdAgentsAndOnSubAgents) {
   EXPECT_NE(refused({"fibers", "list", "DurableAgent/nobody"}).find("there is no agent"),
             std::string::npos);
   EXPECT_EQ(run({"fibers", "list", "nobody"})->wait(), kBadUsage);
+  for (const std::vector<std::string>& empty :
+       {std::vector<std::string>{"fibers", "cancel", "DurableAgent/a", ""},
+        {"queue", "drop", "DurableAgent/a", ""},
+        {"fibers", "show", "DurableAgent/a", ""},
+        {"destroy", "DurableAgent", "", "--yes"}})
+    EXPECT_EQ(run(empty)->wait(), kBadUsage) << empty.at(1) << ": a variable that is not set";
   EXPECT_EQ(run({"fibers", "explode", "DurableAgent/a", "x"})->wait(), kBadUsage);
   server_->stop();
 
@@ -257,6 +269,8 @@ TEST_F(WorkTest, EachCommandWorksOnLiveAndColdAgentsAndOnSubAgents) {
   const std::string letter = id_of("queue", "DurableAgent/d", "dead");
   EXPECT_EQ(ask({"queue", "drop", "DurableAgent/d", letter}), "item " + letter + " is removed\n");
   EXPECT_EQ(json({"sql", "DurableAgent/d", "select 1 as one"}).at("rows"), Json({{1}}));
+  EXPECT_EQ(json({"sql", "DurableAgent/d", "select 1e999, -1e999"}).at("rows"),
+            Json::array({Json::array({"Infinity", "-Infinity"})}));
   const std::string audit = ask({"audit", "-n", "200"});
   for (const char* const each : {"AdminWorkChanged", R"("action":"revive")", R"("note":"enough")",
                                  R"("outcome":)", "AdminSql", "select 1 as one"})

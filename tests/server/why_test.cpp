@@ -44,7 +44,7 @@ const std::vector<WhyRow> kWhyRows = {
      "call",
      Urgency::kLong,
      "\"loop\" is in progress. It holds its event loop up: \"spin() at agent.cpp:7\".",
-     "hearth evict Notes a"},
+     ": hearth evict Notes a"},
     {"a call of unknown age",
      {WaitKind::kCall, "loop"},
      "call",
@@ -68,7 +68,8 @@ const std::vector<WhyRow> kWhyRows = {
      "unknown",
      Urgency::kPerson,
      "It is not known whether the operation \"op1\" was executed. Its kind is \"pay\".",
-     "hearth resolve Notes a op1 'completed|not_executed'"},
+     "find out whether it was executed, and record it with hearth resolve"
+     ": hearth operations Notes a op1"},
     {"a budget",
      {WaitKind::kBudget, "chat.model", "", {}, kNow + 1000},
      "budget",
@@ -88,11 +89,11 @@ const std::vector<WhyRow> kWhyRows = {
      "The schedule for \"report\" waits for its time.",
      ""},
     {"a text that looks like a place of the sentence",
-     {WaitKind::kRetry, "{d}", "{a}", ago(hours(2))},
+     {WaitKind::kRetry, "{d}", "{a}", ago(hours(2)), {}, "f 1"},
      "retry",
      Urgency::kLong,
      "The fiber \"{d}\" waits for its next try. The last one failed: \"{a}\".",
-     "correct what fails; hearth fibers cancel Notes/a ID ends it"},
+     "correct what fails, or end it: hearth fibers cancel Notes/a 'f 1'"},
 };
 
 TEST(WhyTest, EachWaitIsExplainedAsItsRowSays) {
@@ -102,18 +103,20 @@ TEST(WhyTest, EachWaitIsExplainedAsItsRowSays) {
     EXPECT_EQ(told.kind, row.kind);
     EXPECT_EQ(told.urgency, row.urgency);
     EXPECT_EQ(told.what, row.what);
-    EXPECT_EQ(told.action, row.action);
+    EXPECT_EQ(told.command.empty() ? told.action : told.action + ": " + told.command, row.action);
   }
 }
 
 // Clients choose names, and operators paste commands.
 TEST(WhyTest, ANameIsAWordOfACommand) {
-  const auto action = [](const Wait& wait) { return explain(wait, "Notes x;$(id)'", kNow).action; };
-  EXPECT_EQ(action({WaitKind::kCall, "loop", "", ago(minutes(3))}),
+  const auto command = [](const Wait& wait) {
+    return explain(wait, "Notes x;$(id)'", kNow).command;
+  };
+  EXPECT_EQ(command({WaitKind::kCall, "loop", "", ago(minutes(3))}),
             R"(hearth evict Notes 'x;$(id)'\''')");
-  EXPECT_EQ(action({WaitKind::kDeadFiber, "f1"}),
-            R"(correct what fails; hearth fibers revive 'Notes/x;$(id)'\''' ID)");
-  EXPECT_EQ(action({WaitKind::kAgentCall, R"(Notes/`id` "b")", "", ago(hours(1))}),
+  EXPECT_EQ(command({.kind = WaitKind::kDeadFiber, .id = "f1"}),
+            R"(hearth fibers revive 'Notes/x;$(id)'\''' f1)");
+  EXPECT_EQ(command({WaitKind::kAgentCall, R"(Notes/`id` "b")", "", ago(hours(1))}),
             R"(hearth why 'Notes/`id` "b"')");
 }
 

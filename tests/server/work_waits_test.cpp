@@ -35,6 +35,7 @@ Job job_of(JobKind kind) {
   job.kind = kind;
   job.id = "id";
   job.name = "name";
+  if (kind == JobKind::kNotice) job.key = "Room\nb c";
   job.created_at_ms = 100;
   job.next_at_ms = 500;
   job.wait(200);
@@ -104,11 +105,61 @@ TEST(WorkWaitsTest, EachJobIsAWaitOfItsKind) {
     const std::vector<Wait> waits = work_waits(database, row.is_live);
     ASSERT_EQ(waits.size(), 1U);
     EXPECT_EQ(waits[0].kind, row.kind);
-    EXPECT_EQ(waits[0].subject, job.kind == JobKind::kFiber ? "id" : "name");
+    EXPECT_EQ(waits[0].subject, job.kind == JobKind::kFiber    ? "id"
+                                : job.kind == JobKind::kNotice ? "Room/b c"
+                                                               : "name");
     EXPECT_EQ(waits[0].detail, row.kind == WaitKind::kLane ? "turns" : "why");
     EXPECT_EQ(waits[0].since_ms, 200);
     EXPECT_EQ(waits[0].until_ms, row.until_ms);
   }
+}
+
+TEST(WorkWaitsTest, WhatFailsWaitsSinceItBeganToAndWhatIsAtItsTurnHasNoMoment) {
+  const hearth::testing::TempDirectory directory;
+  storage::AgentDatabase database(directory.path() / "a.db", {"Worker", "a"});
+  durable::Jobs jobs(database);
+  Job job = job_of(JobKind::kItem);
+  job.next_at_ms = 0;
+  job.wait(200);
+  jobs.insert(job);
+  const auto is_since = [&](std::int64_t since_ms, std::optional<std::int64_t> until_ms) {
+    jobs.update(job);
+    const std::vector<Wait> waits = work_waits(database, true);
+    EXPECT_EQ(waits.at(0).since_ms, since_ms);
+    EXPECT_EQ(waits.at(0).until_ms, until_ms);
+  };
+  is_since(200, {});
+  for (job.failures = 1; job.failures < 4; ++job.failures) {
+    job.next_at_ms = 1'000 * job.failures;
+    job.wait(300 * job.failures);
+    EXPECT_FALSE(jobs.needs_person());
+    is_since(300, job.next_at_ms);
+    job.claim(400 * job.failures);
+    is_since(300, {});
+  }
+  job.kind = JobKind::kFiber;  // one that runs again runs since then
+  jobs.run("UPDATE cf_agents_jobs SET kind = 2", {});
+  is_since(1'200, {});
+  EXPECT_TRUE(jobs.needs_person() && jobs.any_needs_person());
+  job.failures = 0;
+  job.claim(2'000);
+  is_since(2'000, {});
+  EXPECT_FALSE(jobs.any_needs_person());
+}
+
+TEST(WorkWaitsTest, AScheduleThatFailedOnceDoesNotFailForEver) {
+  const hearth::testing::TempDirectory directory;
+  storage::AgentDatabase database(directory.path() / "a.db", {"Worker", "a"});
+  durable::Jobs jobs(database);
+  Job job = job_of(JobKind::kSchedule);
+  jobs.insert(job);
+  for (job.failures = 1; job.failures < 9; ++job.failures) {
+    job.next_at_ms += 1'000;
+    job.wait(500 * job.failures);
+    jobs.update(job);
+  }
+  EXPECT_EQ(work_waits(database, true).at(0).since_ms, 4'000);
+  EXPECT_FALSE(jobs.needs_person() || jobs.any_needs_person());
 }
 
 TEST(WorkWaitsTest, SettledAndTellingJobsAreNoWaits) {

@@ -20,7 +20,7 @@ function useFound(agentClass, prefix, after) {
   if (!page.data) return page;
   const agents = page.data.agents.filter((each) => each.name.startsWith(prefix));
   const isWhole = agents.length === page.data.agents.length;
-  return { ...page, data: { agents: exact.data ? [exact.data, ...agents] : agents, next: isWhole ? page.data.next : null } };
+  return { ...page, data: { agents: exact.data?.name ? [exact.data, ...agents] : agents, next: isWhole ? page.data.next : null } };
 }
 
 function List({ classes, agentClass, go }) {
@@ -73,7 +73,7 @@ export const Waits = ({ waits }) => html`<ul class="waits">${waits.map((wait) =>
   <p class="quiet">
     ${wait.since_ms !== null && html`since <${Moment} ms=${wait.since_ms} />. `}${wait.ends_by ?? ""}${wait.until_ms !== null && html` Ends <${Moment} ms=${wait.until_ms} ahead />.`}
   </p>
-  ${wait.do && (/^hearth /.test(wait.do) ? html`<${Command} text=${wait.do} />` : html`<p>${wait.do}</p>`)}
+  ${wait.do && html`<p>${wait.do}</p>`}${wait.run && html`<${Command} text=${wait.run} />`}
 </li>`)}</ul>`;
 
 function Why({ agentClass, name }) {
