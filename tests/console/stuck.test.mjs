@@ -55,7 +55,7 @@ describe("what waits for a person", () => {
     await page.getByLabel("Look at").selectOption({ label: "each agent" });
     await sees(page, "DurableAgent/dead");
     await sees(page, "has used up its tries");
-    await sees(page, "hearth queue retry DurableAgent/dead ID");
+    await sees(page, "hearth queue retry DurableAgent/dead ");
     await page.getByRole("link", { name: "DurableAgent/dead" }).click();
     await go(page, "agent/DurableAgent/dead?tab=work");
     const row = page.getByRole("region", { name: "Work" }).getByRole("row").filter({ hasText: "hopeless" });
