@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The package hearth in a Debian 12 that has nothing else, without systemd: it is installed,
-upgraded, removed and purged; and packaging/Containerfile, its steps done by other tools. lintian
-finds no error in both packages. As root, with the network for Debian's packages.
+upgraded to a newer build, removed and purged; and packaging/Containerfile, its steps done by other
+tools. lintian finds no error in both packages. As root, with the network for Debian's packages.
 
     clean_root_test.py BUILD_DIRECTORY
 """
@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import pathlib
+import pwd
 import re
 import shutil
 import signal
@@ -104,6 +105,8 @@ def check_package(root):
     apt(root, "install", debs[NEW])
     if run("chroot", root, "dpkg-query", "-W", "-f", "${Version}", "hearth") != NEW:
         fail("the upgrade did not install the new version")
+    if not run("chroot", root, "hearth", "--version").startswith(f"hearth {NEW}\n"):
+        fail("the server that was installed is not of the new version")
     count_to(root, 2)
 
     apt(root, "remove", "hearth")
@@ -165,15 +168,33 @@ def check_container(root):
         fail("the health check is content without a server")
 
 
+@contextlib.contextmanager
+def newer(build):
+    """While it lasts, what is built there is of the newer version. Built as the owner of the files."""
+    owner = pathlib.Path(build).stat()
+    more = {"user": owner.st_uid, "group": owner.st_gid, "env": {**os.environ, "HOME": pwd.getpwuid(owner.st_uid).pw_dir}}
+
+    def make(version):
+        run("cmake", version, build, **more)
+        run("cmake", "--build", build, "--target", "shipped", **more)
+
+    try:
+        make(f"-DHEARTH_VERSION={NEW}")
+        yield
+    finally:
+        make("-UHEARTH_VERSION")
+
+
 def prepare(build, place):
     """The two roots, which need the network."""
     debs = place / "clean/debs"
     run("mmdebstrap", "--quiet", "--variant=apt", "--include=systemd-standalone-sysusers,systemd-standalone-tmpfiles", "bookworm",
         place / "clean")
     debs.mkdir()
-    for version in (OLD, NEW):
+    for version, built in ((OLD, contextlib.nullcontext()), (NEW, newer(build))):
         (place / version).mkdir()
-        packages = pack(build, version, place / version)
+        with built:
+            packages = pack(build, version, place / version)
         shutil.copy(packages["hearth"], debs)
     check_with_lintian(*packages.values())
     shutil.copy("/etc/resolv.conf", place / "clean/etc/resolv.conf")
