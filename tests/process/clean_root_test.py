@@ -170,7 +170,7 @@ def check_container(root):
 
 @contextlib.contextmanager
 def newer(build):
-    """While it lasts, what is built there is of the newer version. The owner of the files builds."""
+    """While it lasts, what is built there is of the newer version. Builds as the owner of it."""
     owner = pathlib.Path(build).stat()
     more = {"user": owner.st_uid, "group": owner.st_gid, "env": {**os.environ, "HOME": pwd.getpwuid(owner.st_uid).pw_dir}}
 
