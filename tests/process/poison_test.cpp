@@ -25,7 +25,7 @@ class PoisonedWorkTest : public ProcessTest, public ::testing::WithParamInterfac
     std::filesystem::create_directories(root_ / "plugins");
     std::filesystem::copy_file(built::agent("poison"), root_ / "plugins/poison.so");
   }
-  // What is told of the agent "bad" once it is in this state.
+  // What `hearth why` says of the agent "bad", once the server has it in this state.
   [[nodiscard]] std::string soon(const std::string& state) const {
     for (;;) {
       const auto why = run({"why", "poison/bad", "--json"});
