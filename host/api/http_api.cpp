@@ -78,7 +78,6 @@ HttpApi::HttpApi(runtime::Runtime& runtime, const Readiness& readiness, const Me
   agents_.add_routes(routes_);
   for (Route& row : options.rows) routes_.add(std::move(row));
   objects_.add_routes(routes_);
-  openapi_ = openapi_document(routes_, !objects_token_.empty());
 }
 
 void HttpApi::add_pages() {
@@ -242,6 +241,8 @@ net::HttpResponse HttpApi::readiness() const {
 }
 
 net::HttpResponse HttpApi::openapi() const {
+  std::call_once(openapi_made_,
+                 [this] { openapi_ = openapi_document(routes_, !objects_token_.empty()); });
   return text_answer(200, "application/json", openapi_);
 }
 

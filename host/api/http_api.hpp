@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -112,7 +113,8 @@ class HttpApi final : public net::HttpHandler {
   const std::size_t max_name_bytes_;
   const std::string objects_token_;
   Routes routes_;
-  std::string openapi_;
+  mutable std::once_flag openapi_made_;  // at the first question: it takes milliseconds
+  mutable std::string openapi_;
   OriginRules origins_;
 };
 

@@ -152,6 +152,9 @@ void FiberTable::add_open(std::string_view parent, std::vector<std::string>& ids
 }
 
 bool FiberTable::remove_children(std::string_view parent) {
+  if (!jobs_.number("SELECT 1 FROM cf_agents_jobs WHERE parent = ? LIMIT 1",
+                    std::array{Param(parent)}))
+    return false;
   const std::int64_t removed = jobs_.run(
       "DELETE FROM cf_agents_jobs WHERE parent = ? AND +kind = 2 AND type = 'brief' "
       "AND ended_at IS NOT NULL AND dead = 0",

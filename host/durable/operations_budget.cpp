@@ -33,8 +33,7 @@ const OperationKindSettings* Operations::limits_of(std::string_view kind) const 
 Operations::Spent Operations::spent_today(std::string_view kind) {
   const Spent none{.day = now_ms() / kDayMs};
   if (!has_days_) {
-    if (!database_.exists()) return none;
-    has_days_ = storage::has_table(database_.connection(), "cf_agents_operation_days");
+    has_days_ = database_.has_table("cf_agents_operation_days");
     if (!has_days_) return none;
   }
   // Setting the clock back over midnight gives no second budget.

@@ -60,8 +60,7 @@ std::string_view to_string(OperationState state) {
 // ---- rows ---------------------------------------------------------------------------------------
 
 bool Operations::exists() {
-  if (exists_ || !database_.exists()) return exists_;
-  exists_ = storage::has_table(database_.connection(), "cf_agents_operations");
+  exists_ = exists_ || database_.has_table("cf_agents_operations");
   return exists_;
 }
 

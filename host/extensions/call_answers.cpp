@@ -40,8 +40,7 @@ std::int64_t CallAnswers::now_ms() const {
 }
 
 bool CallAnswers::exists() {
-  storage::AgentDatabase& database = agent_.database();
-  return database.exists() && storage::has_table(database.connection(), "cf_agents_answers");
+  return agent_.database().has_table("cf_agents_answers");
 }
 
 void CallAnswers::make_table() {

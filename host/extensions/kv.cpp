@@ -43,10 +43,8 @@ std::string end_of(std::string_view prefix) {
 // ---- what it does -------------------------------------------------------------------------------
 
 bool KvExtension::exists() {
-  storage::AgentDatabase& database = agent_.database();
   if (exists_) return true;
-  if (!database.exists()) return false;
-  const bool found = storage::has_table(database.connection(), "cf_agents_kv_usage");
+  const bool found = agent_.database().has_table("cf_agents_kv_usage");
   exists_ = found && !agent_.in_transaction();
   return found;
 }

@@ -22,7 +22,7 @@ struct OutboundShare {
   asio::io_context& loop;
   CurlLoop& curl;
   NameResolver& resolver;
-  x509_store_st* trusted;
+  TrustStore& trusted;
   std::size_t& running;
 };
 

@@ -4,30 +4,12 @@
 #include "net/curl_loop.hpp"
 #include "net/outbound_exchange.hpp"
 #include "net/outbound_target.hpp"
-
-#include <openssl/err.h>
-#include <openssl/x509.h>
-#include <openssl/x509_vfy.h>
+#include "net/trust_store.hpp"
 
 #include <utility>
 
 namespace hearth::net {
 namespace {
-
-using TrustStore = std::unique_ptr<X509_STORE, decltype(&X509_STORE_free)>;
-
-// OpenSSL reads the system's authorities when they are first needed, and keeps them.
-Result<TrustStore> open_trust_store(const std::string& extra_ca_file) {
-  TrustStore store(X509_STORE_new(), &X509_STORE_free);
-  HEARTH_ASSERT(store != nullptr, "OpenSSL has no memory");
-  X509_STORE_set_default_paths(store.get());
-  const bool has_all =
-      extra_ca_file.empty() || X509_STORE_load_file(store.get(), extra_ca_file.c_str()) == 1;
-  ERR_clear_error();  // of this thread, so that no connection reports it
-  if (!has_all)
-    return Error{Errc::kInvalidArgument, "no certificates can be read from " + extra_ca_file};
-  return store;
-}
 
 class CurlOutboundHttp final : public OutboundHttp {
  public:
@@ -37,7 +19,7 @@ class CurlOutboundHttp final : public OutboundHttp {
         resolver_(std::move(resolver)),
         trusted_(std::move(trusted)),
         curl_(loop),
-        share_{loop, curl_, *resolver_, trusted_.get(), running_} {}
+        share_{loop, curl_, *resolver_, trusted_, running_} {}
   ~CurlOutboundHttp() override {
     HEARTH_ASSERT(running_ == 0, "an exchange outlives its OutboundHttp");
   }
@@ -67,7 +49,7 @@ class CurlOutboundHttp final : public OutboundHttp {
  private:
   const OutboundOptions options_;
   std::unique_ptr<NameResolver> resolver_;
-  const TrustStore trusted_;
+  TrustStore trusted_;
   std::size_t running_ = 0;
   CurlLoop curl_;
   const OutboundShare share_;
@@ -78,7 +60,7 @@ class CurlOutboundHttp final : public OutboundHttp {
 Result<std::unique_ptr<OutboundHttp>> OutboundHttp::make(asio::io_context& loop,
                                                          const OutboundOptions& options,
                                                          std::unique_ptr<NameResolver> resolver) {
-  Result<TrustStore> trusted = open_trust_store(options.extra_ca_file);
+  Result<TrustStore> trusted = TrustStore::open(options.extra_ca_file);
   if (!trusted) return trusted.error();
   if (!resolver) resolver = make_name_resolver(loop);
   return std::unique_ptr<OutboundHttp>(std::make_unique<CurlOutboundHttp>(

@@ -3,6 +3,7 @@
 #include "base/assert.hpp"
 #include "base/http_token.hpp"
 #include "net/outbound_failure.hpp"
+#include "net/trust_store.hpp"
 
 #include <sys/socket.h>
 
@@ -202,7 +203,7 @@ void OutboundTransfer::set_callbacks() {
       easy_, CURLOPT_SSL_CTX_FUNCTION, +[](CURL*, void* context, void* self) {
         OutboundTransfer& transfer = transfer_of(self);
         transfer.has_tls_ = true;
-        SSL_CTX_set1_cert_store(static_cast<SSL_CTX*>(context), transfer.plan_.trusted);
+        SSL_CTX_set1_cert_store(static_cast<SSL_CTX*>(context), transfer.plan_.trusted.get());
         return CURLE_OK;
       });
   // Called before libcurl would make a thread to resolve a name; also for addresses.

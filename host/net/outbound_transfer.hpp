@@ -15,10 +15,11 @@
 #include <string_view>
 #include <vector>
 
-struct x509_store_st;
 struct curl_slist;  // NOLINT(readability-identifier-naming): libcurl's
 
 namespace hearth::net {
+
+class TrustStore;
 
 // Keeps arrived data until the owner takes them: libcurl's callbacks do not call the owner.
 //
@@ -42,7 +43,7 @@ class OutboundTransfer final : public CurlLoop::Transfer {
     // The addresses to try. Empty: the host is an address itself.
     std::vector<IpAddress> addresses;
     const OutboundTarget* proxy = nullptr;  // then the addresses are the proxy's
-    x509_store_st* trusted = nullptr;
+    TrustStore& trusted;
     CreditedBody& body;
     Owner& owner;
   };

@@ -53,8 +53,7 @@ constexpr std::string_view kAsked =
     "AND NOT coalesce(json_extract(p.value, '$.providerExecuted'), false)";
 
 bool is_chat(AgentContext& agent) {
-  storage::AgentDatabase& database = agent.database();
-  return database.exists() && storage::has_table(database.connection(), "chat_turns");
+  return agent.database().has_table("chat_turns");
 }
 
 // The rows as objects; none if it is no chat.

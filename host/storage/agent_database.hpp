@@ -189,6 +189,9 @@ class AgentDatabase {
     return kept_.get(connection(), literal, before);
   }
 
+  // In the open transaction, too.
+  [[nodiscard]] bool has_table(std::string_view name);
+
   // The number of transactions that were started. A caller can compare two values to see whether
   // its transaction is still open.
   [[nodiscard]] std::uint64_t transactions() const noexcept { return transactions_; }

@@ -3,10 +3,13 @@
 //   methods   walk(n): a fiber of n steps, each a checkpoint and a sleep of 0 ms; answers when it
 //             is over
 //             operate(n): a fiber of n operations that do nothing; answers when it is over
+//             rest(): begins a fiber that takes a step, adds a byte to the file "running" in the
+//             server's folder, and sleeps. Recovered, it does so again
 
 #include <hearth/agent.hpp>
 
 #include <chrono>
+#include <fstream>
 #include <utility>
 
 class StepsAgent : public hearth::Agent {
@@ -14,6 +17,8 @@ class StepsAgent : public hearth::Agent {
   static void methods(hearth::Methods<StepsAgent>& m) {
     m.add("walk", &StepsAgent::walk);
     m.add("operate", &StepsAgent::operate);
+    m.add("rest", &StepsAgent::rest);
+    m.fiber("resting", &StepsAgent::sleep_long);
     m.operation("nothing", {.effect = hearth::Effect::kUnsafe,
                             .same = "its number",
                             .interrupted = "nothing",
@@ -29,8 +34,17 @@ class StepsAgent : public hearth::Agent {
     auto work = [this, count](hearth::FiberContext& fiber) { return act(fiber, count); };
     co_return co_await run_fiber("operate", work);
   }
+  int rest() {
+    start_fiber("resting");
+    return 1;
+  }
 
  private:
+  hearth::Task<void> sleep_long(hearth::FiberContext& fiber) {
+    fiber.stash({{"rests", true}});
+    std::ofstream("running", std::ios::app) << '.';
+    co_await sleep(std::chrono::hours(1));
+  }
   hearth::Task<int> take(hearth::FiberContext& fiber, int steps) {
     for (int done = 1; done <= steps; ++done) {
       fiber.stash({{"done", done}, {"of", steps}});

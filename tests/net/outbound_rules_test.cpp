@@ -1,6 +1,7 @@
 // Where requests may go, once names have addresses, hosts redirect and connections are kept.
 #include "net/outbound_fixture.hpp"
 #include "net/outbound_transfer.hpp"
+#include "net/trust_store.hpp"
 
 namespace hearth::net {
 namespace {
@@ -82,6 +83,7 @@ TEST_F(OutboundRulesTest, P1_ASocketIsJudgedWhenItOpens) {
   } owner;
   CurlLoop curl(loop_);
   CreditedBody body(1000, 1000);
+  TrustStore trusted = TrustStore::open("").value();
   OutboundRequest request = to("/echo");
   const OutboundTarget target = parse_target(request.url).value();
   for (const bool is_allowed : {false, true}) {
@@ -89,6 +91,7 @@ TEST_F(OutboundRulesTest, P1_ASocketIsJudgedWhenItOpens) {
     OutboundTransfer transfer(curl, {.request = request,
                                      .target = target,
                                      .addresses = {parse_ip_address("127.0.0.1").value()},
+                                     .trusted = trusted,
                                      .body = body,
                                      .owner = owner});
     run_until([&] { return transfer.is_done(); });
