@@ -32,7 +32,7 @@ enum class JobKind : std::int64_t {
 
 enum class JobState : std::int64_t {
   kWaiting = 0,  // begins when due_at comes; without due_at it waits behind another job
-  kClaimed = 1,  // by this instance, or by an earlier one: see release()
+  kClaimed = 1,  // by this instance, or by an earlier one: see Jobs::release()
   kDead = 2,
   kSettled = 3,
 };

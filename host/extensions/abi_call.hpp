@@ -261,7 +261,7 @@ template <class Part>
 decltype(auto) part_of(AgentContext& agent) {
   if constexpr (std::same_as<Part, AgentContext>) {
     return (agent);
-  } else if constexpr (std::same_as<Part, AgentCalls>) {
+  } else if constexpr (std::same_as<Part, CallPort>) {
     return (agent.calls());
   } else if constexpr (std::derived_from<Part, AgentExtension>) {
     return (agent.of<Part>());

@@ -90,7 +90,7 @@ AbiHost::AbiHost(const AbiServices& services, std::string origin)
                       .cancel = kGoneDoor<cancel, DoorKind::kWhileClosing>,
                       .last_error = kDoor<last_error, DoorKind::kWhileClosing>,
                       .post = post,
-                      .credit = kGoneDoor<&AgentCalls::credit>},
+                      .credit = kGoneDoor<&CallPort::credit>},
              .owner = this} {}
 
 const AbiHost& AbiHost::of(const hearth_host* table) {

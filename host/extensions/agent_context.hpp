@@ -73,7 +73,7 @@ struct CallOrigin {
 // The events that an agent has accepted, and the operations that it has submitted.
 //
 // Threads, Re-entry  As AgentContext.
-class AgentCalls : public Interface {
+class CallPort : public Interface {
  public:
   // Ends the event. kNotFound: it was completed before, cancelled or timed out. Call 0 with an
   // error sets the text of the error that create() or a synchronous event is about to return.
@@ -145,7 +145,7 @@ class AgentContext {
     storage::AgentDatabase& database;
     const Clock& clock;
     DurableWork& work;
-    AgentCalls& calls;
+    CallPort& calls;
     Clients& clients;
     StateWatchers& watchers;
     OutwardPorts ports = {};
@@ -161,7 +161,7 @@ class AgentContext {
   [[nodiscard]] storage::AgentDatabase& database() const { return parts_.database; }
   [[nodiscard]] const Clock& clock() const { return parts_.clock; }
   [[nodiscard]] DurableWork& work() const { return parts_.work; }
-  [[nodiscard]] AgentCalls& calls() const { return parts_.calls; }
+  [[nodiscard]] CallPort& calls() const { return parts_.calls; }
   [[nodiscard]] Clients& clients() const { return parts_.clients; }
   [[nodiscard]] StateWatchers& watchers() const { return parts_.watchers; }
   [[nodiscard]] const OutwardPorts& ports() const { return parts_.ports; }

@@ -34,7 +34,7 @@
 
 namespace hearth::extensions {
 
-class AgentCalls;
+class CallPort;
 
 // A piece of work that is due and begins now, as an event.
 struct DueWork {
@@ -91,7 +91,7 @@ class DurableWork {
 
   // Log lines name the event in progress from `calls`, which outlives the last report. Without it
   // they name none.
-  void use(const AgentCalls& calls) { calls_ = &calls; }
+  void use(const CallPort& calls) { calls_ = &calls; }
   // Takes over the rows of an earlier instance. Once, before any other member. `ended`: the crash
   // of that instance's process, if work of this agent caused it. `needed_person`: as the index has
   // it (Wake::needs_person). `has_code` false: an administrator looks, and what waits for code
@@ -231,7 +231,7 @@ class DurableWork {
   Random& random_;
   const ClassSettings& settings_;
   DurableEvents& events_;
-  const AgentCalls* calls_ = nullptr;
+  const CallPort* calls_ = nullptr;
   StopPointsAtCommit& stops_;
 
   durable::Jobs jobs_;  // of all kinds

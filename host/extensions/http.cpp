@@ -70,7 +70,7 @@ constexpr std::uint64_t kBodyWindow = std::uint64_t{256} << 10U;
 // Each piece begins the deadline of its event again.
 class TimedBody final : public RemoteOperation {
  public:
-  TimedBody(AgentCalls& calls, CallId call, std::unique_ptr<RemoteOperation> body)
+  TimedBody(CallPort& calls, CallId call, std::unique_ptr<RemoteOperation> body)
       : calls_(calls), call_(call), body_(std::move(body)) {}
 
   void start(RemoteListener& listener) override { body_->start(listener); }
@@ -81,7 +81,7 @@ class TimedBody final : public RemoteOperation {
   }
 
  private:
-  AgentCalls& calls_;
+  CallPort& calls_;
   const CallId call_;
   const std::unique_ptr<RemoteOperation> body_;
 };

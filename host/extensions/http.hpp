@@ -1,5 +1,5 @@
 #pragma once
-// hearth.http/1: the host's side, over AgentCalls::request(). It has no data of an agent.
+// hearth.http/1: the host's side, over CallPort::request(). It has no data of an agent.
 
 #include <hearth/ext/http.h>
 

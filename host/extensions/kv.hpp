@@ -51,8 +51,6 @@ class KvExtension final : public AgentExtension {
   // A JSON array of {"key", "value"}, in the order of the keys, of some 4 MiB at most.
   Result<std::string> list(const KvFilter& filter);
   KvUsage usage();
-  // Call it after a rollback of the host's own, which may have removed the tables.
-  void forget_tables() { exists_ = false; }
 
  private:
   [[nodiscard]] bool exists();
@@ -61,7 +59,6 @@ class KvExtension final : public AgentExtension {
   void store_usage(const KvUsage& usage);
 
   AgentContext& agent_;
-  bool exists_ = false;  // true only when no rollback of the agent's own can change it
 };
 
 [[nodiscard]] const hearth_kv_v1& kv_extension() noexcept;

@@ -104,7 +104,6 @@ Result<void> patch_storage(AgentContext& agent, std::string_view patch) {
     for (const auto& [key, value] : parsed->items()) {
       if (value.is_null() != removes) continue;
       if (const auto done = patch_value(kv, key, value); done.has_error()) {
-        kv.forget_tables();
         savepoint.undo();
         return done;
       }

@@ -35,7 +35,7 @@ class OperationsExtension {
     durable::OperationBegun operation;
     OperationId wait = 0;  // for kRun: the operation that gives `token` its result
   };
-  // Also kForbidden and kLimitExceeded as AgentCalls::submit(); kInvalidArgument: the class does
+  // Also kForbidden and kLimitExceeded as CallPort::submit(); kInvalidArgument: the class does
   // not list the kind, or lists it with another effect.
   Result<Begun> begin(const durable::OperationRequest& request, std::uint64_t token);
   Result<durable::OperationState> settle(std::uint64_t operation, durable::OperationOutcome outcome,

@@ -95,7 +95,7 @@ class Admission final : public ObjectPlaces::Member {
 
     [[nodiscard]] bool is_resident() const { return place_.resident.has_value(); }
     // The agent stands in a line.
-    [[nodiscard]] bool waits() const { return place_.waiting.has_value(); }
+    [[nodiscard]] bool stands_in_line() const { return place_.waiting.has_value(); }
     // For Admission.
     [[nodiscard]] Place& place() { return place_; }
     [[nodiscard]] const Place& place() const { return place_; }

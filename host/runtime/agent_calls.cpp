@@ -336,8 +336,8 @@ Result<OperationId> AgentCalls::submit(std::uint32_t operation, std::string_view
       return operations.sleep(own, milliseconds(read->number));
     case extensions::OperationKind::kOffload:
       // A migration may wait for a job, and commits nothing before it has ended.
-      return operations.run_job(own, read->number,
-                                parts_.agent.phase() == extensions::AgentPhase::kMigrating);
+      return operations.run_offloaded(own, read->number,
+                                      parts_.agent.phase() == extensions::AgentPhase::kMigrating);
     case extensions::OperationKind::kDrainClient:
       if (parts_.clients.connection(read->number) == nullptr) return gone("client");
       return operations.drain(own, nullptr, read->number);

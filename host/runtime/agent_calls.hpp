@@ -47,7 +47,7 @@ struct Completion {
 //
 // Threads    The shard's.
 // Lifetime   The parts outlive it. cut_off_all() comes before destruction if calls are in progress.
-class AgentCalls final : public CallsInProgress, public extensions::AgentCalls {
+class AgentCalls final : public CallsInProgress, public extensions::CallPort {
  public:
   struct Parts {
     extensions::AgentContext& agent;
@@ -103,7 +103,7 @@ class AgentCalls final : public CallsInProgress, public extensions::AgentCalls {
                   std::initializer_list<std::string_view> kind, CallId id,
                   std::initializer_list<LogField> own) const;
 
-  // ---- extensions::AgentCalls ----
+  // ---- extensions::CallPort ----
   Result<void> complete(CallId id, const Result<std::string_view>& outcome) override;
   Result<void> emit(CallId id, std::string_view part) override;
   Result<OperationId> submit(std::uint32_t operation, std::string_view request,

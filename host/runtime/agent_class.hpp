@@ -29,7 +29,7 @@ struct OperationResult {
 };
 
 // The origin of a job, for the crash record if the job crashes the process.
-struct JobOrigin {
+struct OffloadOrigin {
   std::string agent;               // the agent's name
   std::optional<WorkMark> work{};  // as AgentInstance::works_for()
 };
@@ -106,8 +106,8 @@ class AgentClass : public Interface {
 
   // Runs a job of submit(offload); with `cancelled` only frees it. Any thread; may block.
   [[nodiscard]] virtual bool runs_jobs() const = 0;
-  virtual Result<void> run_job(std::uint64_t job, bool cancelled,
-                               const JobOrigin& origin) const = 0;
+  virtual Result<void> run_offloaded(std::uint64_t job, bool cancelled,
+                                     const OffloadOrigin& origin) const = 0;
 };
 
 }  // namespace hearth::runtime

@@ -42,22 +42,22 @@ OperationId AgentOperations::sleep(const Submitted& submitted, std::chrono::mill
   return id;
 }
 
-Result<OperationId> AgentOperations::run_job(const Submitted& submitted, std::uint64_t job,
-                                             bool at_once) {
+Result<OperationId> AgentOperations::run_offloaded(const Submitted& submitted, std::uint64_t job,
+                                                   bool at_once) {
   const auto abandoned = std::make_shared<std::atomic<bool>>(false);
   const OperationId id = begin({.submitted = submitted, .abandoned = abandoned});
-  const JobEffect effect{id, job, abandoned, submitted.work};
+  const OffloadEffect effect{id, job, abandoned, submitted.work};
   if (!at_once && !parts_.outbox.open()) {
     parts_.outbox.push(effect);
-  } else if (!queue_job(effect)) {
+  } else if (!queue_offloaded(effect)) {
     operations_.erase(id);
     return too_many_jobs();
   }
   return id;
 }
 
-bool AgentOperations::queue_job(const JobEffect& job) {
-  return parts_.run_job(job, [self = self_, id = job.operation](const Result<void>& outcome) {
+bool AgentOperations::queue_offloaded(const OffloadEffect& job) {
+  return parts_.run_offloaded(job, [self = self_, id = job.operation](const Result<void>& outcome) {
     if (*self == nullptr) return;
     Result<std::string> body = std::string();
     if (outcome.has_error()) body = outcome.error();
@@ -65,8 +65,8 @@ bool AgentOperations::queue_job(const JobEffect& job) {
   });
 }
 
-bool AgentOperations::let_out(const JobEffect& job) {
-  if (queue_job(job)) return true;
+bool AgentOperations::let_out(const OffloadEffect& job) {
+  if (queue_offloaded(job)) return true;
   parts_.loop.post([self = self_, id = job.operation] {
     if (*self != nullptr) (*self)->tell(id, too_many_jobs());
   });

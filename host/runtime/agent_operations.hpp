@@ -68,7 +68,8 @@ class AgentOperations {
     Connections& connections;
     Loan& loan;
     // Runs a job elsewhere, then `done` on this shard. False: too many jobs wait.
-    std::function<bool(const JobEffect& job, std::function<void(Result<void>)> done)> run_job;
+    std::function<bool(const OffloadEffect& job, std::function<void(Result<void>)> done)>
+        run_offloaded;
     // For the agent's code, if it still hears. The operations may be gone afterwards.
     std::function<void(OperationNews news)> tell;
   };
@@ -81,7 +82,7 @@ class AgentOperations {
 
   OperationId sleep(const Submitted& submitted, std::chrono::milliseconds time);
   // `at_once`: the job does not wait for earlier writes. kLimitExceeded: too many jobs wait.
-  Result<OperationId> run_job(const Submitted& submitted, std::uint64_t job, bool at_once);
+  Result<OperationId> run_offloaded(const Submitted& submitted, std::uint64_t job, bool at_once);
   // Ends when the client of a call, or without a sink the client itself, has taken most of the
   // frames sent before: kNotFound if the client has left, or is being closed.
   OperationId drain(const Submitted& submitted, std::shared_ptr<CallSink> sink,
@@ -103,7 +104,7 @@ class AgentOperations {
 
   // From the outbox. Of a job, false: too many jobs wait. It was accepted, so the caller calls it
   // with `cancelled`, to clean up.
-  [[nodiscard]] bool let_out(const JobEffect& job);
+  [[nodiscard]] bool let_out(const OffloadEffect& job);
   void let_out(const DrainEffect& drain);
   void let_out(const RemoteEffect& remote);
 
@@ -139,7 +140,7 @@ class AgentOperations {
   OperationId begin_remote(Operation operation);
   void push_drain(DrainEffect effect);
   void end_when_sent(OperationId id, int turns);
-  bool queue_job(const JobEffect& job);
+  bool queue_offloaded(const OffloadEffect& job);
   // Does nothing if the operation was cancelled.
   void tell(OperationId id, Result<std::string> outcome, bool is_final = true,
             std::uint32_t flags = 0);

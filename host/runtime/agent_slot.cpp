@@ -37,7 +37,7 @@ AgentSlot::AgentSlot(const Parts& parts, storage::AgentKey key, std::string segm
 AgentSlot::~AgentSlot() {
   *self_ = nullptr;
   HEARTH_ASSERT(!in_memory(), "slot destroyed with a live agent");
-  HEARTH_ASSERT(!waits(), "slot destroyed while it waits for room");
+  HEARTH_ASSERT(!stands_in_line(), "slot destroyed while it waits for room");
 }
 
 std::function<void()> AgentSlot::task(void (*what)(AgentSlot& slot)) const {

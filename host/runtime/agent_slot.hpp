@@ -114,7 +114,7 @@ class AgentSlot final : public Admission::Applicant {
   [[nodiscard]] LiveAgent* live();
   // Not in memory nor in the line for room, without clients and without events that wait.
   [[nodiscard]] bool is_unused() const {
-    return !in_memory() && inbox_.clients().empty() && inbox_.empty() && !waits() &&
+    return !in_memory() && inbox_.clients().empty() && inbox_.empty() && !stands_in_line() &&
            visits_.empty();
   }
 

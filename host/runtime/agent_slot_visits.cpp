@@ -29,8 +29,8 @@ class AbsentClass final : public AgentClass {
     return visit_refused();
   }
   [[nodiscard]] bool runs_jobs() const override { return false; }
-  Result<void> run_job(std::uint64_t /*job*/, bool /*cancelled*/,
-                       const JobOrigin& /*origin*/) const override {
+  Result<void> run_offloaded(std::uint64_t /*job*/, bool /*cancelled*/,
+                             const OffloadOrigin& /*origin*/) const override {
     return visit_refused();
   }
 

@@ -63,10 +63,10 @@ LiveAgent::LiveAgent(const Parts& parts, ShardServices& services,
                    .outbox = outbox_,
                    .connections = services.connections,
                    .loan = loan_,
-                   .run_job =
-                       [this](const JobEffect& job, std::function<void(Result<void>)> done) {
-                         return services_.run_job(class_, job.job, origin_of(job), job.abandoned,
-                                                  std::move(done));
+                   .run_offloaded =
+                       [this](const OffloadEffect& job, std::function<void(Result<void>)> done) {
+                         return services_.run_offloaded(class_, job.job, origin_of(job),
+                                                        job.abandoned, std::move(done));
                        },
                    .tell = [this](OperationNews news) { tell(std::move(news)); }}),
       calls_({.agent = *this,

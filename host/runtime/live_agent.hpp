@@ -230,7 +230,7 @@ class LiveAgent final : public extensions::AgentContext,
   void let_out(const HandshakeEffect& handshake);
   void let_out(const PartEffect& part);
   void let_out(const FinishEffect& answer);
-  void let_out(const JobEffect& job);
+  void let_out(const OffloadEffect& job);
   void let_out(const DrainEffect& drain) { operations_.let_out(drain); }
   void let_out(const RemoteEffect& remote) { operations_.let_out(remote); }
   void synced(bool ok) override;
@@ -260,7 +260,7 @@ class LiveAgent final : public extensions::AgentContext,
   }
   // The work that this event delivers: this agent's own, or another agent's notification.
   [[nodiscard]] WorkMark work_of(CallId call) const;
-  [[nodiscard]] JobOrigin origin_of(const JobEffect& job) const {
+  [[nodiscard]] OffloadOrigin origin_of(const OffloadEffect& job) const {
     return {parts_.key.name, job.work};
   }
   // Closes a client for a reason of the host. Cannot fail, whatever the text.

@@ -64,8 +64,8 @@ void LiveAgent::let_out(const FinishEffect& answer) {
 }
 
 // A job that was accepted and cannot run is called, so that it cleans up.
-void LiveAgent::let_out(const JobEffect& job) {
-  if (!operations_.let_out(job)) (void)class_->run_job(job.job, true, origin_of(job));
+void LiveAgent::let_out(const OffloadEffect& job) {
+  if (!operations_.let_out(job)) (void)class_->run_offloaded(job.job, true, origin_of(job));
 }
 
 void LiveAgent::discard(Effect& effect) {
@@ -83,7 +83,7 @@ void LiveAgent::discard(Effect& effect) {
       client->closing = true;
       client->port->close(kCloseInternalError, "the agent's storage failed");
     }
-  } else if (const auto* job = std::get_if<JobEffect>(&effect)) {
+  } else if (const auto* job = std::get_if<OffloadEffect>(&effect)) {
     *job->abandoned = true;
     let_out(*job);
   }

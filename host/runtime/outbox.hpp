@@ -58,11 +58,11 @@ struct FinishEffect {
 };
 
 // A job for the blocking pool: its code may reach the outside by itself.
-struct JobEffect {
+struct OffloadEffect {
   OperationId operation = 0;
   std::uint64_t job = 0;
   std::shared_ptr<std::atomic<bool>> abandoned;  // set when no waiter is left
-  std::optional<WorkMark> work{};                // of the code that submitted it: JobOrigin::work
+  std::optional<WorkMark> work{};  // of the code that submitted it: OffloadOrigin::work
 };
 
 // An operation outside of the agent. Not started if it was cancelled meanwhile.
@@ -79,7 +79,7 @@ struct DrainEffect {
 };
 
 using Effect = std::variant<FrameEffect, CloseEffect, HandshakeEffect, PartEffect, FinishEffect,
-                            JobEffect, DrainEffect, RemoteEffect>;
+                            OffloadEffect, DrainEffect, RemoteEffect>;
 
 // Bytes of its texts and of its list of receivers.
 [[nodiscard]] std::size_t bytes_of(const Effect& effect);

@@ -27,7 +27,7 @@ namespace hearth::runtime {
 
 struct RuntimeOptions {
   RuntimeLimits limits;
-  // Threads for the agents' blocking jobs; 0: they run in Runtime::run_job().
+  // Threads for the agents' blocking jobs; 0: they run in Runtime::run_offloaded().
   std::size_t blocking_threads = 4;
   // Threads that close the databases of agents that leave memory; 0: their shards do it.
   std::size_t closing_threads = 0;
@@ -107,10 +107,10 @@ class Runtime final : public extensions::AgentDirectory {
   void stop(std::chrono::milliseconds grace, std::function<void()> done);
 
   // Runs a blocking job that waits, where no thread does. False: none waits.
-  bool run_job() { return pool_.run_next(); }
+  bool run_offloaded() { return pool_.run_next(); }
   // Waits for the running blocking jobs, cancels the waiting ones and refuses new ones. Jobs hold
   // the code of their class. After stop() has answered; any thread but a loop's.
-  void stop_jobs() { pool_.stop(); }
+  void stop_offloaded() { pool_.stop(); }
 
   // AgentDirectory: any thread.
   Found find(AgentHandle handle) override;

@@ -23,9 +23,10 @@ void ShardServices::note_storage_failed(const storage::AgentKey& key, const Stor
   metrics.of_class(key.agent_class).storage_failures.add();
 }
 
-bool ShardServices::run_job(std::shared_ptr<const AgentClass> agent_class, std::uint64_t job,
-                            JobOrigin origin, std::shared_ptr<std::atomic<bool>> abandoned,
-                            std::function<void(Result<void>)> done) const {
+bool ShardServices::run_offloaded(std::shared_ptr<const AgentClass> agent_class, std::uint64_t job,
+                                  OffloadOrigin origin,
+                                  std::shared_ptr<std::atomic<bool>> abandoned,
+                                  std::function<void(Result<void>)> done) const {
   // One owner for each version: jobs of a fixed version do not wait behind a version that hangs.
   const std::string owner =
       std::string(agent_class->name()) + " " + std::string(agent_class->sha256());
@@ -33,7 +34,8 @@ bool ShardServices::run_job(std::shared_ptr<const AgentClass> agent_class, std::
       [agent_class = std::move(agent_class), job, origin = std::move(origin),
        abandoned = std::move(abandoned), done = std::move(done), is_alive = alive,
        &its_loop = loop](bool cancelled) {
-        const Result<void> outcome = agent_class->run_job(job, cancelled || *abandoned, origin);
+        const Result<void> outcome =
+            agent_class->run_offloaded(job, cancelled || *abandoned, origin);
         its_loop.post([is_alive, done, outcome] {
           if (*is_alive) done(outcome);
         });

@@ -40,7 +40,7 @@ class ClassRegistry;
 class CondemnedAgents;
 class DurabilityGate;
 class ObjectPlaces;
-struct JobOrigin;
+struct OffloadOrigin;
 
 // What the shards of one runtime share. All of it outlives them.
 struct ShardEnvironment {
@@ -92,9 +92,9 @@ struct ShardServices : ShardEnvironment {
 
   // Runs a job of `agent_class` on the blocking pool, then `done` on this shard. False: too many
   // jobs wait.
-  bool run_job(std::shared_ptr<const AgentClass> agent_class, std::uint64_t job, JobOrigin origin,
-               std::shared_ptr<std::atomic<bool>> abandoned,
-               std::function<void(Result<void>)> done) const;
+  bool run_offloaded(std::shared_ptr<const AgentClass> agent_class, std::uint64_t job,
+                     OffloadOrigin origin, std::shared_ptr<std::atomic<bool>> abandoned,
+                     std::function<void(Result<void>)> done) const;
 };
 
 }  // namespace hearth::runtime

@@ -108,7 +108,7 @@ struct Server::Parts {
   void stop_admin();
   void finish_work();
   void close_clients();
-  void finish_jobs();
+  void finish_offloaded();
   void stop_loops();
   void unload_plugins();
 
@@ -536,13 +536,13 @@ void Server::reload() {
 void Server::stop() {
   parts_->logger.record(LogLevel::kDebug, "server.stopping", {});
   parts_->readiness.set(api::Readiness::Phase::kStopping);
-  parts_->stop_admin();      // no new versions from here on
-  parts_->finish_work();     // answers still reach their clients
-  parts_->close_clients();   // agents have sent everything
-  parts_->finish_jobs();     // jobs keep libraries in use
-  parts_->stop_loops();      // tasks keep libraries in use
-  parts_->unload_plugins();  // their threads may call the runtime until deinit() returns
-  parts_.reset();            // releases the lock on the data directory last
+  parts_->stop_admin();        // no new versions from here on
+  parts_->finish_work();       // answers still reach their clients
+  parts_->close_clients();     // agents have sent everything
+  parts_->finish_offloaded();  // jobs keep libraries in use
+  parts_->stop_loops();        // tasks keep libraries in use
+  parts_->unload_plugins();    // their threads may call the runtime until deinit() returns
+  parts_.reset();              // releases the lock on the data directory last
 }
 
 Server::~Server() {
@@ -575,9 +575,9 @@ void Server::Parts::close_clients() {
   api.reset();
 }
 
-void Server::Parts::finish_jobs() {
+void Server::Parts::finish_offloaded() {
   runtime->classes().clear();
-  runtime->stop_jobs();
+  runtime->stop_offloaded();
 }
 
 void Server::Parts::stop_loops() {

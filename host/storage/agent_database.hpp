@@ -79,15 +79,11 @@ struct AgentDatabaseOptions {
 // more. If a broken object or a crash has left a WAL, the next object writes it again, and has a
 // sync_target() from the start. Data from such a file may leave only after a sync.
 //
-// The host's tables are made when first needed, in the transaction that needs them:
-//   cf_agents_meta(key, value)   in the first transaction: class, name, schema (kDataFormat),
-//                                incarnation, and class_schema if it is not 0
-//   cf_agents_state(id, state)   at the first store_state()
-//   cf_agents_kv, cf_agents_kv_usage   at the first value that is stored by key (extensions/kv.hpp)
-//   those of durable work        at the first durable work, or the first SQL that reads it
-//                                (storage/agent_schema.hpp)
-// `incarnation` is a random word that distinguishes agents that have had the same class and name,
-// one after another. Every copy of a file has it.
+// The host's tables (host/README.md, "On disk") are made when first needed, in the transaction that
+// needs them. cf_agents_meta(key, value) comes with the first one: class, name, schema
+// (kDataFormat), incarnation, and class_schema if it is not 0. cf_agents_state(id, state) comes
+// with the first store_state(). `incarnation` is a random word that distinguishes agents that have
+// had the same class and name, one after another. Every copy of a file has it.
 //
 // Bounded         If the owner calls checkpoint() whenever checkpoint_due(), the WAL has at most
 //                 checkpoint_pages and the pages of the last commit. It grows further while a

@@ -92,10 +92,10 @@ class Rows {
   bool on_row_ = false;
 };
 
-// A column of the current row; nothing if it is NULL.
 // Whether the main schema has this table.
 [[nodiscard]] bool has_table(sqlite3& connection, std::string_view name);
 
+// A column of the current row; nothing if it is NULL.
 [[nodiscard]] std::optional<std::string> text_or_none(const Rows& rows, int column);
 [[nodiscard]] std::optional<std::int64_t> integer_or_none(const Rows& rows, int column);
 

@@ -157,8 +157,8 @@ Result<std::unique_ptr<runtime::AgentInstance>> TestClass::create(
 }
 
 // On a thread that is not the agent's, as in a server.
-Result<void> TestClass::run_job(std::uint64_t job, bool cancelled,
-                                const runtime::JobOrigin& /*origin*/) const {
+Result<void> TestClass::run_offloaded(std::uint64_t job, bool cancelled,
+                                      const runtime::OffloadOrigin& /*origin*/) const {
   if (offload_ == nullptr) return Error{Errc::kUnsupported, "the class has no hearth.offload/1"};
   hearth_status status = HEARTH_OK;
   std::thread([&] { status = offload_->run(job, cancelled ? 1U : 0U); }).join();

@@ -109,8 +109,8 @@ class TestClass final : public runtime::AgentClass {
                                                          std::string_view name,
                                                          std::string_view options) const override;
   [[nodiscard]] bool runs_jobs() const override { return offload_ != nullptr; }
-  Result<void> run_job(std::uint64_t job, bool cancelled,
-                       const runtime::JobOrigin& origin) const override;
+  Result<void> run_offloaded(std::uint64_t job, bool cancelled,
+                             const runtime::OffloadOrigin& origin) const override;
 
  private:
   [[nodiscard]] bool has(std::uint32_t flag) const { return (definition_.flags & flag) != 0; }

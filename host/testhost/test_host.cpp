@@ -84,7 +84,7 @@ void TestHost::stop_process() {
     std::fputs("the test host's runtime does not stop\n", stderr);
     std::abort();
   }
-  runtime_->stop_jobs();
+  runtime_->stop_offloaded();
   runtime_.reset();
   while (loop_.run_task()) {
   }
@@ -155,7 +155,8 @@ testing::detail::MockAgent& TestHost::add(const hearth_class& definition, std::s
 // ---- time ---------------------------------------------------------------------------------------
 
 bool TestHost::step() {
-  return loop_.run_task() || http_.step() || (!hold_offload_ && runtime_ && runtime_->run_job());
+  return loop_.run_task() || http_.step() ||
+         (!hold_offload_ && runtime_ && runtime_->run_offloaded());
 }
 
 void TestHost::settle() {

@@ -39,7 +39,9 @@ class PlainClass final : public runtime::AgentClass {
     return std::make_unique<Instance>(behaviour_, host);
   }
   [[nodiscard]] bool runs_jobs() const override { return false; }
-  Result<void> run_job(std::uint64_t, bool, const runtime::JobOrigin&) const override { return {}; }
+  Result<void> run_offloaded(std::uint64_t, bool, const runtime::OffloadOrigin&) const override {
+    return {};
+  }
 
  private:
   class Instance final : public runtime::AgentInstance {

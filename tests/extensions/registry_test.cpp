@@ -19,7 +19,6 @@ TEST(RegistryTest, TheExtensionsAreSortedAndEachHasATableOfItsOwn) {
     tables.push_back(each.table());
   }
   EXPECT_TRUE(std::ranges::is_sorted(registered_extensions(), {}, &Registered::id));
-  EXPECT_EQ(tables.size(), 19U);
 }
 
 TEST(RegistryTest, WhatIsNotThereIsNull) {

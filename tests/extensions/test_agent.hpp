@@ -72,7 +72,7 @@ class TestClients final : public extensions::Clients {
 };
 
 class TestAgent final : public extensions::AgentContext,
-                        private extensions::AgentCalls,
+                        private extensions::CallPort,
                         private extensions::StateWatchers {
  public:
   explicit TestAgent(extensions::AgentHandle handle, extensions::ClassSettings settings = {},

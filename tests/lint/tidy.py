@@ -9,6 +9,9 @@
 
 BUILD is a build that compiles each source by itself: only its compile commands are read.
 
+Each header of the SDK that differs, or includes one that does, is also compiled by itself, with
+more warnings than its users may ask for.
+
 Almost all of clang-tidy's time goes into what a source includes, not into the source. So sources
 that are compiled alike are read as one, which makes the whole tree a matter of minutes. Two that
 cannot be read as one, since each has something of its own by the same name, go into different
@@ -39,6 +42,8 @@ BASE = ROOT / "tests/lint/tidy-base"
 RULES = re.compile(r"(^|/)\.clang-tidy$|^tests/lint/tidy\.py$")
 # Not .h: the C interface has C's style.
 HEADERS = r"(%s)/.*\.([hi]pp|cpp)$" % "|".join(FOLDERS)
+SDK = ("plugin-api/include", "plugin-api/chat/include")
+STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-pedantic-errors", "-Wconversion", "-Wshadow", "-Werror")
 PLACE = re.compile(r"^(/[^:]+|[^/:\s][^:]*):\d+:\d+: (?P<kind>fatal error|error|warning|note): ")
 
 Flags = tuple[str, ...]
@@ -316,25 +321,51 @@ def cannot_stand_alone(file: pathlib.Path, flags: Flags, stamps: Stamps) -> tupl
     return [line.removeprefix(f"{ROOT}/") for line in lines], True
 
 
+def reached(changed: set[str], includes: dict[str, set[str]]) -> set[str]:
+    """The headers that differ, and those that include one of them, or one of those."""
+    found = changed & set(includes)
+    while more := {name for name, used in includes.items() if used & found} - found:
+        found |= more
+    return found
+
+
+def sdk_headers(places: list[str] | None) -> list[pathlib.Path]:
+    """Those that differ or include one that does; without places all."""
+    headers = {str(path.relative_to(ROOT / folder)): path
+               for folder in SDK for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (".hpp", ".h")}
+    includes = {name: set(re.findall(r'#include [<"](hearth/[^">]+)', path.read_text())) for name, path in headers.items()}
+    wanted = set(headers) if places is None else {name for name, path in headers.items() if str(path) in places}
+    return [headers[name] for name in sorted(reached(wanted, includes)) if name.endswith(".hpp")]
+
+
+def compile_alone(files: list[tuple[pathlib.Path, Flags]], pool: Pool) -> set[str]:
+    """What the compiler says of them."""
+    begin = time.monotonic()
+    stamps = Stamps(pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"), "hearth-tidy"))
+    seen: set[str] = set()
+    asked_for = 0
+    for found, was_asked in pool.map(lambda each: cannot_stand_alone(*each, stamps), files):
+        seen.update(found)
+        asked_for += was_asked
+    print("\n".join(sorted(seen)) or f"tidy: {len(files)} files compile by themselves; {asked_for} were tried, "
+          f"{time.monotonic() - begin:.0f} s", flush=True)
+    return seen
+
+
 def check(build: pathlib.Path, asked: list[str]) -> int:
     begin = time.monotonic()
     known = compiled(build)
     only_changed = asked == ["--changed"]
     places = changed() if only_changed else asked or None
     files = list(map(pathlib.Path, known)) if places is None else wanted(places, known)
-    seen: set[str] = set()
     jobs = int(os.environ.get("HEARTH_TIDY_JOBS", os.cpu_count() or 1))
     with tempfile.TemporaryDirectory(dir=build, prefix="tidy-") as place, Pool(jobs) as pool:
         copy_rules(pathlib.Path(place))
+        alone = [(header, tuple(flag for flag in flags_of(header, known) if flag != "-w") + STRICT)
+                 for header in sdk_headers(places)]
         if only_changed and places is not None:
-            sources = [file for file in files if str(file) in known]
-            stamps = Stamps(pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"), "hearth-tidy"))
-            asked_for = 0
-            for found, was_asked in pool.map(lambda file: cannot_stand_alone(file, known[str(file)], stamps), sources):
-                seen.update(found)
-                asked_for += was_asked
-            print("\n".join(sorted(seen)) or f"tidy: {len(sources)} sources compile by themselves; {asked_for} were tried, "
-                  f"{time.monotonic() - begin:.0f} s", flush=True)
+            alone += [(file, known[str(file)]) for file in files if str(file) in known]
+        seen = compile_alone(alone, pool)
         groups = groups_of(compiled_alike(files, known), pathlib.Path(place), pool)
         groups.sort(key=lambda group: -len(group.files))
         print(f"tidy: {len(files)} files in {len(groups)} groups, {time.monotonic() - begin:.0f} s to find them", flush=True)
@@ -397,7 +428,8 @@ def self_test() -> int:
         groups = groups_of({("host", ("-std=c++20",)): [str(folder / name) for name in sources]}, pathlib.Path(place), pool)
         together = [[pathlib.Path(file).name for file in group.files] for group in groups]
         found = [line.removeprefix(f"{folder}/") for group in groups for line in findings(group)[1]]
-    right = stands_alone_once() and together == [["clear.cpp", "first.cpp"], ["second.cpp"]]
+    right = stands_alone_once() and reached({"b"}, {"a": {"b"}, "b": set(), "c": {"a"}, "d": {"e"}}) == {"a", "b", "c"}
+    right = right and together == [["clear.cpp", "first.cpp"], ["second.cpp"]]
     right = right and [line.split(":")[0] for line in found] == ["first.cpp", "second.cpp"]
     right = right and all("[modernize-use-using]" in line for line in found)
     print("tidy: ok" if right else f"tidy: wrong groups or findings: {together} {found}")

@@ -3,9 +3,8 @@
 #include "net/test_certificate.hpp"
 #include "support/temp_directory.hpp"
 
-#include <openssl/x509_vfy.h>
-
 #include <gtest/gtest.h>
+#include <openssl/x509_vfy.h>
 
 #include <cstdlib>
 #include <string>

@@ -437,7 +437,7 @@ TEST_F(AdmissionTest, TheWaitOfOneThatHasLeftIsForgotten) {
   comes.leave_for_room();
   has_left(comes);
   EXPECT_TRUE(admission_.ask_again(comes)) << "this wait begins now";
-  EXPECT_TRUE(comes.waits());
+  EXPECT_TRUE(comes.stands_in_line());
 }
 
 TEST_F(AdmissionTest, DroppingOutIsToldOnce) {
@@ -539,7 +539,7 @@ TEST_F(AdmissionLanesTest, P4_NoAgentOfALineWaitsLonger) {
     loop_.advance(milliseconds(1'000));
   }
   loop_.settle();
-  for (const Agent* const each : all) EXPECT_FALSE(each->waits());
+  for (const Agent* const each : all) EXPECT_FALSE(each->stands_in_line());
   EXPECT_EQ(all.back()->refused, RoomLack::kAgents);
 }
 

@@ -100,7 +100,9 @@ class CallingClass final : public AgentClass {
     return std::make_unique<CallingInstance>(script_, host, std::string(name));
   }
   [[nodiscard]] bool runs_jobs() const override { return false; }
-  Result<void> run_job(std::uint64_t, bool, const JobOrigin&) const override { return {}; }
+  Result<void> run_offloaded(std::uint64_t, bool, const OffloadOrigin&) const override {
+    return {};
+  }
 
  private:
   CallingScript& script_;

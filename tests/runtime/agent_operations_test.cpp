@@ -71,7 +71,7 @@ class AgentOperationsTest : public ::testing::Test, protected OutboxOwner {
   // OutboxOwner
   [[nodiscard]] bool dirty() const override { return dirty_; }
   void apply(Effect& effect) override {
-    const auto* const job = std::get_if<JobEffect>(&effect);
+    const auto* const job = std::get_if<OffloadEffect>(&effect);
     if (job != nullptr && !operations_.let_out(*job))
       told_.push_back("drop " + std::to_string(job->job));
     if (const auto* drain = std::get_if<DrainEffect>(&effect)) operations_.let_out(*drain);
@@ -100,8 +100,8 @@ class AgentOperationsTest : public ::testing::Test, protected OutboxOwner {
             .outbox = outbox_,
             .connections = connections_,
             .loan = loan_,
-            .run_job =
-                [this](const JobEffect& job, std::function<void(Result<void>)> done) {
+            .run_offloaded =
+                [this](const OffloadEffect& job, std::function<void(Result<void>)> done) {
                   if (!is_full_) jobs_.emplace_back(job, std::move(done));
                   return !is_full_;
                 },
@@ -138,7 +138,7 @@ class AgentOperationsTest : public ::testing::Test, protected OutboxOwner {
   WaitingPort* const port_ = connect();
   bool dirty_ = false, is_full_ = false;
   Told told_;
-  std::vector<std::pair<JobEffect, std::function<void(Result<void>)>>> jobs_;
+  std::vector<std::pair<OffloadEffect, std::function<void(Result<void>)>>> jobs_;
   Outside outside_{.told = &told_};
 };
 
@@ -156,11 +156,11 @@ TEST_F(AgentOperationsTest, P3_ASleepEndsLaterAlsoOneOfNoTime) {
 
 TEST_F(AgentOperationsTest, P1_WhatReachesTheOutsideLeavesWithTheCommit) {
   dirty_ = true;
-  ASSERT_TRUE(operations_.run_job(kSubmitted, 1, false));
+  ASSERT_TRUE(operations_.run_offloaded(kSubmitted, 1, false));
   (void)operations_.start(kSubmitted, outside_operation());
   EXPECT_TRUE(jobs_.empty());
   EXPECT_EQ(outside_.listener, nullptr);
-  ASSERT_TRUE(operations_.run_job(kSubmitted, 2, true));
+  ASSERT_TRUE(operations_.run_offloaded(kSubmitted, 2, true));
   ASSERT_EQ(jobs_.size(), 1U) << "at once";
   commit();
   EXPECT_EQ(jobs_.size(), 2U);
@@ -172,7 +172,7 @@ TEST_F(AgentOperationsTest, AJobKeepsWhoseWorkHasSubmittedIt) {
   for (const bool at_once : {true, false}) {
     dirty_ = true;
     submitted.work = WorkMark{at_once ? 5 : 6};
-    ASSERT_TRUE(operations_.run_job(submitted, 1, at_once));
+    ASSERT_TRUE(operations_.run_offloaded(submitted, 1, at_once));
     commit();
     EXPECT_EQ(jobs_.back().first.work, submitted.work);
   }
@@ -181,12 +181,12 @@ TEST_F(AgentOperationsTest, AJobKeepsWhoseWorkHasSubmittedIt) {
 
 TEST_F(AgentOperationsTest, AJobForWhichThereIsNoRoomIsRefusedOrItsWaiterIsTold) {
   is_full_ = true;
-  const auto refused = operations_.run_job(kSubmitted, 1, false);
+  const auto refused = operations_.run_offloaded(kSubmitted, 1, false);
   ASSERT_TRUE(refused.has_error());
   EXPECT_EQ(refused.error().code, Errc::kLimitExceeded);
   EXPECT_TRUE(operations_.empty());
   dirty_ = true;
-  ASSERT_TRUE(operations_.run_job(kSubmitted, 2, false));
+  ASSERT_TRUE(operations_.run_offloaded(kSubmitted, 2, false));
   commit();
   EXPECT_EQ(told(), (Told{"drop 2", "end 7 of 9: too many jobs wait"}));
 }
@@ -276,7 +276,7 @@ TEST_F(AgentOperationsTest, P5_WhileTheDatabaseIsLentResultsWaitInOrder) {
 
 TEST_F(AgentOperationsTest, NothingIsToldOfWhatIsCancelledOrAbandoned) {
   const OperationId slept = operations_.sleep(kSubmitted, milliseconds(10));
-  const auto job = operations_.run_job(kSubmitted, 1, false);
+  const auto job = operations_.run_offloaded(kSubmitted, 1, false);
   const OperationId remote = operations_.start(kSubmitted, outside_operation());
   for (const OperationId id : {slept, *job, remote}) {
     EXPECT_TRUE(operations_.cancel(id)) << id;
@@ -301,7 +301,7 @@ TEST_F(AgentOperationsTest, WhatComesAfterItsEndIsIgnored) {
   {
     AgentOperations gone(parts());
     (void)gone.sleep(kSubmitted, milliseconds(0));
-    ASSERT_TRUE(gone.run_job(kSubmitted, 1, false));
+    ASSERT_TRUE(gone.run_offloaded(kSubmitted, 1, false));
   }
   jobs_.back().second({});
   EXPECT_EQ(told(), Told{});

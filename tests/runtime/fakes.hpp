@@ -193,8 +193,8 @@ struct Script {
   std::function<void(HostCalls&, const OperationResult&)> on_result;
   std::function<void(HostCalls&)> on_cancel;
   std::function<Result<void>(HostCalls&)> on_create;
-  std::function<void(const JobOrigin&, bool cancelled)> on_job;  // on a thread of the pool
-  std::function<void(std::optional<WorkMark>)> works;            // the work that runs from now on
+  std::function<void(const OffloadOrigin&, bool cancelled)> on_job;  // on a thread of the pool
+  std::function<void(std::optional<WorkMark>)> works;  // the work that runs from now on
   std::vector<std::string> history;  // "start ", "message |hi", "destroyed", "cancel"
   std::vector<CallId> open_calls;    // events that a script left open
   std::uint32_t schema_version = 0;
@@ -273,7 +273,8 @@ class ScriptedClass final : public AgentClass {
     return std::make_unique<ScriptedInstance>(script_, host);
   }
   [[nodiscard]] bool runs_jobs() const override { return true; }
-  Result<void> run_job(std::uint64_t job, bool cancelled, const JobOrigin& origin) const override {
+  Result<void> run_offloaded(std::uint64_t job, bool cancelled,
+                             const OffloadOrigin& origin) const override {
     if (script_.on_job) script_.on_job(origin, cancelled);
     if (cancelled) return Error{Errc::kCancelled, "cancelled"};
     if (job == 13) return Error{Errc::kPlugin, "unlucky"};

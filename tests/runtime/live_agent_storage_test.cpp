@@ -116,7 +116,7 @@ TEST(LiveAgentStorageTest, ATurnThatItsOwnSqlHasUndoneIsNoFailureOfTheStorage) {
 
 TEST_F(LiveAgentTest, AJobWhoseTurnIsLostIsCalledSoThatItCleansUp) {
   std::promise<bool> called;
-  shard_.script.on_job = [&called](const JobOrigin&, bool cancelled) {
+  shard_.script.on_job = [&called](const OffloadOrigin&, bool cancelled) {
     called.set_value(cancelled);
   };
   std::future<bool> call = called.get_future();

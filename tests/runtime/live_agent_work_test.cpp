@@ -515,8 +515,8 @@ TEST_F(WhoseWorkTest, APlanForOneIsTheWorkOfThatFiber) {
 
 TEST_F(WhoseWorkTest, AJobBelongsToTheFiberThatHasSubmittedIt) {
   const std::uint64_t fiber = begin("f");
-  std::promise<JobOrigin> ran;
-  shard_.script.on_job = [&ran](const JobOrigin& origin, bool) { ran.set_value(origin); };
+  std::promise<OffloadOrigin> ran;
+  shard_.script.on_job = [&ran](const OffloadOrigin& origin, bool) { ran.set_value(origin); };
   const hearth_offload_request job = {1};
   visit([&](HostCalls& host) {
     host.works_for(fiber, 0);
@@ -524,7 +524,7 @@ TEST_F(WhoseWorkTest, AJobBelongsToTheFiberThatHasSubmittedIt) {
         host.submit(HEARTH_OP_OFFLOAD, {reinterpret_cast<const char*>(&job), sizeof job}, 1));
     host.works_for(0, 0);
   });
-  const JobOrigin origin = ran.get_future().get();
+  const OffloadOrigin origin = ran.get_future().get();
   EXPECT_EQ(origin.agent, "a");
   EXPECT_EQ(origin.work, works_.at(0));
 }

@@ -218,7 +218,7 @@ TEST_F(OutboxTest, P5_TheBytesOfEachKindAreOnTheAccountUntilTheyLeave) {
       {PartEffect{nullptr, 0, head, text}, 109},
       {FinishEffect{nullptr, 0, head, text}, 109},
       {FinishEffect{nullptr, 0, {}, Error{Errc::kInternal, text}}, 100},
-      {JobEffect{}, 0},
+      {OffloadEffect{}, 0},
       {DrainEffect{}, 0},
       {RemoteEffect{}, 0},
   };

@@ -46,7 +46,9 @@ class CountingClass final : public AgentClass {
     return std::make_unique<CountingInstance>(host);
   }
   [[nodiscard]] bool runs_jobs() const override { return false; }
-  Result<void> run_job(std::uint64_t, bool, const JobOrigin&) const override { return {}; }
+  Result<void> run_offloaded(std::uint64_t, bool, const OffloadOrigin&) const override {
+    return {};
+  }
 };
 
 class CountingSink final : public CallSink {

@@ -98,7 +98,7 @@ class CheckHttpPort final : public extensions::HttpPort {
 // Threads   The check's.
 // Lifetime  The host outlives it.
 class CheckAgent final : public extensions::AgentContext,
-                         private extensions::AgentCalls,
+                         private extensions::CallPort,
                          private extensions::StateWatchers {
  public:
   // `database`: the file. An earlier life may have written it.
@@ -147,7 +147,7 @@ class CheckAgent final : public extensions::AgentContext,
   void storage_failed(std::string_view what) override;
 
  private:
-  // AgentCalls
+  // CallPort
   Result<void> complete(extensions::CallId call, const Result<std::string_view>& outcome) override;
   Result<void> emit(extensions::CallId call, std::string_view part) override;
   Result<extensions::OperationId> submit(std::uint32_t operation, std::string_view request,

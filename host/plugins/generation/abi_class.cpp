@@ -38,7 +38,7 @@ hearth_status catch_all(const AbiClass& agent_class, std::string_view function,
   }
 }
 
-diagnosis::CallEvent event_of(const extensions::AgentCalls& calls) {
+diagnosis::CallEvent event_of(const extensions::CallPort& calls) {
   const extensions::Span span = calls.span();
   return {
       .number = calls.current().call, .trace = span.trace, .span = span.id, .flags = span.flags};
@@ -74,8 +74,7 @@ Result<void> result_of(hearth_status status, std::string_view what) {
 class AbiInstance final : public AgentInstance {
  public:
   AbiInstance(const AbiClass& agent_class, const hearth_class& table,
-              const diagnosis::AgentLabel& label, const extensions::AgentCalls& calls,
-              void* instance)
+              const diagnosis::AgentLabel& label, const extensions::CallPort& calls, void* instance)
       : class_(agent_class), table_(table), label_(label), calls_(calls), instance_(instance) {}
 
   ~AbiInstance() override {
@@ -148,7 +147,7 @@ class AbiInstance final : public AgentInstance {
   const AbiClass& class_;  // the live agent keeps it as long as its instance
   const hearth_class& table_;
   const diagnosis::AgentLabel label_;
-  const extensions::AgentCalls& calls_;  // the live agent's
+  const extensions::CallPort& calls_;  // the live agent's
   void* const instance_;
   std::optional<WorkMark> work_;
   diagnosis::CallScope* entered_ = nullptr;  // the call that has not returned
@@ -263,8 +262,8 @@ Result<std::unique_ptr<AgentInstance>> AbiClass::create(extensions::AgentContext
   return std::make_unique<AbiInstance>(*this, table, label, host.calls(), instance);
 }
 
-Result<void> AbiClass::run_job(std::uint64_t job, bool cancelled,
-                               const runtime::JobOrigin& origin) const {
+Result<void> AbiClass::run_offloaded(std::uint64_t job, bool cancelled,
+                                     const runtime::OffloadOrigin& origin) const {
   if (offload_ == nullptr) return Error{Errc::kUnsupported, "the class has no hearth.offload/1"};
   const auto label = diagnosis::AgentLabel::with_digest(origin.agent);
   const diagnosis::CallScope published(owner_, "offload", label, {}, origin.work);

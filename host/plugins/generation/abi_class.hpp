@@ -52,8 +52,8 @@ class AbiClass final : public runtime::AgentClass {
                                                          std::string_view options) const override;
 
   [[nodiscard]] bool runs_jobs() const override { return offload_ != nullptr; }
-  Result<void> run_job(std::uint64_t job, bool cancelled,
-                       const runtime::JobOrigin& origin) const override;
+  Result<void> run_offloaded(std::uint64_t job, bool cancelled,
+                             const runtime::OffloadOrigin& origin) const override;
 
   // The owner under which calls into the class are recorded.
   [[nodiscard]] const diagnosis::CallOwner& call_owner() const { return owner_; }

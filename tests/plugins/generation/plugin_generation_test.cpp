@@ -330,9 +330,9 @@ TEST_F(AbiClassTest, KnowsWhichMethodsAreIdempotent) {
 
 TEST_F(AbiClassTest, JobsRunAndFail) {
   open("plain");
-  EXPECT_TRUE(class_->run_job(7, false, {}));
-  EXPECT_TRUE(class_->run_job(8, true, {}));
-  const auto failed = class_->run_job(8, false, {});
+  EXPECT_TRUE(class_->run_offloaded(7, false, {}));
+  EXPECT_TRUE(class_->run_offloaded(8, true, {}));
+  const auto failed = class_->run_offloaded(8, false, {});
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().code, Errc::kPlugin);
 }
@@ -340,7 +340,7 @@ TEST_F(AbiClassTest, JobsRunAndFail) {
 TEST_F(AbiClassTest, NothingThatALibraryThrowsComesThrough) {
   open("throwing");
   EXPECT_FALSE(class_->runs_jobs());
-  EXPECT_FALSE(class_->run_job(1, false, {}));
+  EXPECT_FALSE(class_->run_offloaded(1, false, {}));
   const auto unmade = class_->create(agent_, "", "{}");
   ASSERT_FALSE(unmade);
   EXPECT_EQ(unmade.error().code, Errc::kPlugin);
