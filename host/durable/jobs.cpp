@@ -94,7 +94,7 @@ void Jobs::each(std::string_view where, Params params, const std::function<bool(
   if (!exists()) return;
   Statement& statement = database_.kept(where, "SELECT seq FROM cf_agents_jobs ");
   for (Rows rows = statement.query(params); rows.next();) {
-    std::optional<Job> job = find(rows.integer(0));
+    std::optional<Job> job = row(rows.integer(0));
     if (job && !see(*job)) return;
   }
 }
@@ -109,7 +109,10 @@ std::vector<Job> Jobs::all(std::string_view where, Params params) {
 }
 
 std::optional<Job> Jobs::find(std::int64_t seq) {
-  if (!exists()) return std::nullopt;
+  return exists() ? row(seq) : std::nullopt;
+}
+
+std::optional<Job> Jobs::row(std::int64_t seq) {
   Rows rows = database_.kept("SELECT " HEARTH_JOB_COLUMNS " FROM cf_agents_jobs WHERE seq = ?")
                   .query(std::array{Param(seq)});
   if (!rows.next()) return std::nullopt;

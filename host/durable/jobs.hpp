@@ -223,6 +223,8 @@ class Jobs {
   void prepare_write();
 
  private:
+  std::optional<Job> row(std::int64_t seq);  // the tables are there
+
   storage::AgentDatabase& database_;
   bool exists_ = false;
   bool needs_person_ = false;

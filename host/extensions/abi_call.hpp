@@ -179,12 +179,12 @@ struct AnyBytes {
 //   const T&            a struct with a struct_size
 //   T&                  a place for a result, which is not null
 //   others              the same
-template <class In>
+template <class Type>
 struct Argument {
-  using Given = In;
+  using Given = Type;
   Argument(AgentContext& /*it*/, Given given, std::optional<Error>& /*wrong*/) : value(given) {}
-  In get() const { return value; }
-  In value;
+  Type get() const { return value; }
+  Type value;
 };
 template <>
 struct Argument<std::string_view> {
@@ -271,14 +271,14 @@ decltype(auto) part_of(AgentContext& agent) {
 }
 
 // What a door runs: a function, or a member of a part of the agent.
-template <class R, class... In>
+template <class R, class... Type>
 struct DoorBody {
   template <auto kRun, DoorKind kKind, hearth_status kMissing, class Place>
   static hearth_status enter(const hearth_host* host, hearth_agent agent, Place place,
-                             typename Argument<In>::Given... given) noexcept {
+                             typename Argument<Type>::Given... given) noexcept {
     return for_agent<kKind>(host, agent, [&](AgentContext& it) -> hearth_status {
       std::optional<Error> wrong;
-      const std::tuple<Argument<In>...> arguments{Argument<In>(it, given, wrong)...};
+      const std::tuple<Argument<Type>...> arguments{Argument<Type>(it, given, wrong)...};
       if constexpr (kKind == DoorKind::kWork) {
         if (!wrong) wrong = it.work_refusal();
       }
@@ -301,29 +301,29 @@ struct DoorBody {
   template <auto kRun, DoorKind kKind, hearth_status kMissing>
   static constexpr auto make() {
     if constexpr (std::same_as<R, Result<std::string>>) {
-      return +[](const hearth_host* host, hearth_agent agent, typename Argument<In>::Given... given,
-                 hearth_bytes* place) noexcept {
+      return +[](const hearth_host* host, hearth_agent agent,
+                 typename Argument<Type>::Given... given, hearth_bytes* place) noexcept {
         return enter<kRun, kKind, kMissing>(host, agent, place, given...);
       };
     } else {
       return +[](const hearth_host* host, hearth_agent agent,
-                 typename Argument<In>::Given... given) noexcept {
+                 typename Argument<Type>::Given... given) noexcept {
         return enter<kRun, kKind, kMissing>(host, agent, nullptr, given...);
       };
     }
   }
 };
 
-template <auto kRun, DoorKind kKind, hearth_status kMissing, class R, class... In>
-constexpr auto door_to(R (*)(AgentContext&, In...)) {
-  return DoorBody<R, In...>::template make<kRun, kKind, kMissing>();
+template <auto kRun, DoorKind kKind, hearth_status kMissing, class R, class... Type>
+constexpr auto door_to(R (*)(AgentContext&, Type...)) {
+  return DoorBody<R, Type...>::template make<kRun, kKind, kMissing>();
 }
-template <auto kRun, DoorKind kKind, hearth_status kMissing, class R, class Part, class... In>
-constexpr auto door_to(R (Part::*)(In...)) {
-  constexpr auto kOfPart = [](AgentContext& it, const In&... in) {
+template <auto kRun, DoorKind kKind, hearth_status kMissing, class R, class Part, class... Type>
+constexpr auto door_to(R (Part::*)(Type...)) {
+  constexpr auto kOfPart = [](AgentContext& it, const Type&... in) {
     return (part_of<Part>(it).*kRun)(in...);
   };
-  return DoorBody<R, In...>::template make<kOfPart, kKind, kMissing>();
+  return DoorBody<R, Type...>::template make<kOfPart, kKind, kMissing>();
 }
 
 // A door: the [instance] C function of a table that runs `kRun`, which is f(AgentContext&, ...) or

@@ -59,6 +59,7 @@ class KvExtension final : public AgentExtension {
   void store_usage(const KvUsage& usage);
 
   AgentContext& agent_;
+  bool exists_ = false;
 };
 
 [[nodiscard]] const hearth_kv_v1& kv_extension() noexcept;

@@ -21,9 +21,11 @@ Result<TrustStore> TrustStore::open(const std::string& extra_ca_file) {
 
 x509_store_st* TrustStore::get() {
   if (!has_systems_) {
-    has_systems_ = true;
+    const int before = sk_X509_OBJECT_num(X509_STORE_get0_objects(store_.get()));
     X509_STORE_set_default_paths(store_.get());
     ERR_clear_error();
+    // OpenSSL does not say that it could not open the file: there may be no descriptor left now.
+    has_systems_ = sk_X509_OBJECT_num(X509_STORE_get0_objects(store_.get())) > before;
   }
   return store_.get();
 }

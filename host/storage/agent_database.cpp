@@ -391,11 +391,16 @@ void AgentDatabase::check_usable() const {
 // ---- state -------------------------------------------------------------------------------------
 
 bool AgentDatabase::has_state_table() {
-  if (!has_state_) has_state_ = has_table("cf_agents_state");
+  if (!has_state_) has_state_ = finds_table("cf_agents_state");
   return *has_state_;
 }
 
 bool AgentDatabase::has_table(std::string_view name) {
+  check_usable();
+  return finds_table(name);
+}
+
+bool AgentDatabase::finds_table(std::string_view name) {
   if (connection_ == nullptr || !exists()) return false;
   return kept_
       .get(connection_->handle(), "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?")

@@ -228,6 +228,7 @@ class AgentDatabase {
   void write_identity();
   void write_class_schema(std::uint32_t version);
   bool has_state_table();
+  bool finds_table(std::string_view name);  // also of a broken database
   void check_usable() const;
   void prepare_for_power(bool is_new);
   void start_over();

@@ -41,7 +41,7 @@ class StepsAgent : public hearth::Agent {
 
  private:
   hearth::Task<void> sleep_long(hearth::FiberContext& fiber) {
-    fiber.stash({{"rests", true}});
+    fiber.stash({{"since", std::chrono::system_clock::now().time_since_epoch().count()}});
     std::ofstream("running", std::ios::app) << '.';
     co_await sleep(std::chrono::hours(1));
   }

@@ -4,6 +4,7 @@
 
 #include "extensions/host_calls.hpp"
 #include "runtime/agent_class.hpp"
+#include "runtime/connection.hpp"
 
 #include <functional>
 #include <memory>

@@ -15,7 +15,7 @@ mkdirSync(join(home, "data"), {recursive: true});
 const live = [];
 
 function rest(database) {
-  database.prepare("UPDATE fibers SET snapshot = ?, at = ? WHERE id = 'rest'").run(JSON.stringify({rests: true}), Date.now());
+  database.prepare("UPDATE fibers SET snapshot = ?, at = ? WHERE id = 'rest'").run(JSON.stringify({since: Date.now()}), Date.now());
   appendFileSync(join(home, "running"), ".");
   setTimeout(() => {}, 3_600_000);
 }

@@ -20,7 +20,8 @@ def until_running(home, agents, what):
     deadline = time.monotonic() + 60
     while running(home) < agents:
         if time.monotonic() > deadline:
-            sys.exit(f"{running(home)} of {agents} fibers of {what} run after a minute; see {home}")
+            log = (home / "stderr.log").read_text()[-500:]
+            sys.exit(f"{running(home)} of {agents} fibers of {what} run after a minute: {log}")
         time.sleep(0.001)
 
 
@@ -31,8 +32,10 @@ class Side:
         self.name, self.home, self.command = name, home, command
         self.ready, self.whole, self.memory = [], [], []
         server = Server(command, home)
-        begin(server)
-        server.kill()
+        try:
+            begin(server)
+        finally:
+            server.kill()
         (home / "data").rename(home / "killed")
 
     def measure(self, agents):
@@ -40,11 +43,13 @@ class Side:
         shutil.copytree(self.home / "killed", self.home / "data")
         began = time.monotonic()
         server = Server(self.command, self.home)
-        self.ready.append(time.monotonic() - began)
-        until_running(self.home, agents, self.name)
-        self.whole.append(time.monotonic() - began)
-        self.memory.append(server.memory())
-        server.kill()
+        try:
+            self.ready.append(time.monotonic() - began)
+            until_running(self.home, agents, self.name)
+            self.whole.append(time.monotonic() - began)
+            self.memory.append(server.memory())
+        finally:
+            server.kill()
         shutil.rmtree(self.home / "data")
 
 

@@ -18,6 +18,7 @@ TEST(RegistryTest, TheExtensionsAreSortedAndEachHasATableOfItsOwn) {
     EXPECT_EQ(std::ranges::count(tables, each.table()), 0) << each.id;
     tables.push_back(each.table());
   }
+  EXPECT_FALSE(tables.empty());
   EXPECT_TRUE(std::ranges::is_sorted(registered_extensions(), {}, &Registered::id));
 }
 

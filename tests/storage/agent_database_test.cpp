@@ -433,6 +433,7 @@ TEST_F(AgentDatabaseTest, P5_ALostTransactionBreaksIt) {
   Statement(database->connection(), "ROLLBACK").execute();  // as SQLite does by itself at times
   EXPECT_TRUE(database->transaction_was_lost());
   EXPECT_THROW(database->commit(), StorageError);
+  EXPECT_THROW((void)database->has_table("cf_agents_state"), StorageError);
 }
 
 TEST_F(AgentDatabaseTest, AbortsOnUseAfterClose) {
