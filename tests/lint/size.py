@@ -6,6 +6,9 @@ what it had at the commit BASE_COMMIT.
     size.py --table COMMIT   the table of that commit, as BASE has it
     size.py --virtuals [ROOT]
                              the interfaces of host/, their pure virtual functions, what each hides
+    size.py --classes [ROOT]
+                             the classes of runtime/, durable/ and extensions/ with more than 40
+                             members and functions together
     size.py --self-test      checks the counts themselves
 
 code        lines without comments and blanks
@@ -29,6 +32,7 @@ OTHERS = ("plugin-api", "plugins", "tests")
 WIDTH = 100
 LONG_FILE = 300
 LONG_FUNCTION = 60
+MOST_MEMBERS = 40
 COLUMNS = ("code", "lines", "files", "long files", "long functions")
 
 BASE_COMMIT = "683e5a5"
@@ -188,6 +192,46 @@ def show_virtuals(root):
     return not all(each[3] for each in found)
 
 
+HEAD = re.compile(r"(?<!enum )\b(?:class|struct) (?:\[\[\w+\]\] )?(\w+)(?: final)?(?:\s*:[^;{(]*)?\s*\{")
+TYPE = re.compile(r"^(?:template\s*<.*?>\s*)?(?:class|struct|enum|union)\b", re.DOTALL)
+NO_MEMBER = ("using ", "friend ", "static_assert")
+
+
+def members(text):
+    """(name, number of members and functions) of each class in a header. A type inside counts for
+    itself alone."""
+    code = without_texts(without_comments(text))
+    for match in HEAD.finditer(code):
+        depth, number, statement, is_type = 1, 0, "", False
+        for character in code[match.end():]:
+            if character == "{":
+                if depth == 1:
+                    is_type = TYPE.match(re.sub(r"^\s*(?:\w+:\s*)*", "", statement)) is not None
+                depth += 1
+            elif character == "}":
+                depth -= 1
+                if depth == 0:
+                    break
+                if depth == 1 and not is_type and "(" in statement:  # a function with its body
+                    number, statement = number + 1, ""
+            elif character == ";" and depth == 1:
+                words = re.sub(r"^\s*(?:\w+:(?!:)\s*)*", "", statement).strip()
+                number += int(bool(words) and not is_type and not words.startswith(NO_MEMBER) and not TYPE.match(words))
+                statement, is_type = "", False
+            elif depth == 1:
+                statement += character
+        yield match[1], number
+
+
+def show_classes(root):
+    found = [(number, f"{path.parent.name}/{name}") for folder in ("runtime", "durable", "extensions")
+             for path in sorted((root / "host" / folder).glob("*.hpp")) for name, number in members(path.read_text())]
+    large = sorted((each for each in found if each[0] > MOST_MEMBERS), reverse=True)
+    for number, name in large:
+        print(f"{name:34} {number:4}")
+    print(f"{len(large)} of {len(found)} classes have more than {MOST_MEMBERS} members and functions")
+
+
 def show(table):
     host = tuple(map(sum, zip(*(row for folder, row in table.items() if folder.startswith("host/")))))
     base_host = tuple(map(sum, zip(*(row for folder, row in BASE.items() if folder.startswith("host/")))))
@@ -237,6 +281,15 @@ def self_test():
         if list(interfaces(text)) != expected:
             wrong.append(text)
             print(f"size: finds {list(interfaces(text))} instead of {expected}")
+    for text, expected in [
+        ("class A {\n public:\n  A() : a_{1} {}\n  int f() const { return a_; }\n  void g();\n\n private:\n  int a_ = 0;\n};\n", [("A", 4)]),
+        ("struct B : A {\n  using A::A;\n  enum class C { kD, kE };\n  struct F {\n    int g;\n    int h;\n  };\n  F f{1, 2};\n};\n",
+         [("B", 1), ("F", 2)]),
+        ("class G;\nclass H final : public A {\n  friend class G;\n  std::map<int, int> a_;  // {;\n  class I;\n};\n", [("H", 1)]),
+    ]:
+        if list(members(text)) != expected:
+            wrong.append(text)
+            print(f"size: counts {list(members(text))} instead of {expected}")
     print("size: the self-test is ok" if not wrong else "size: the self-test failed")
     return bool(wrong)
 
@@ -246,6 +299,8 @@ if __name__ == "__main__":
         sys.exit(self_test())
     if "--virtuals" in sys.argv:
         sys.exit(show_virtuals(pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else ".")))
+    if "--classes" in sys.argv:
+        sys.exit(show_classes(pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else ".")))
     if "--table" in sys.argv:
         for each, counts in sorted(table_of(files_of_commit(sys.argv[-1])).items()):
             print(f'    "{each}": {counts},')
