@@ -152,6 +152,7 @@ void FiberTable::add_open(std::string_view parent, std::vector<std::string>& ids
 }
 
 bool FiberTable::remove_children(std::string_view parent) {
+  // Most have none. The statements below take 20 KB of memory, this one 2 KB.
   if (!jobs_.number("SELECT 1 FROM cf_agents_jobs WHERE parent = ? LIMIT 1",
                     std::array{Param(parent)}))
     return false;

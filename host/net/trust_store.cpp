@@ -6,6 +6,8 @@
 #include <openssl/x509.h>
 #include <openssl/x509_vfy.h>
 
+#include <utility>
+
 namespace hearth::net {
 
 Result<TrustStore> TrustStore::open(const std::string& extra_ca_file) {
@@ -20,12 +22,9 @@ Result<TrustStore> TrustStore::open(const std::string& extra_ca_file) {
 }
 
 x509_store_st* TrustStore::get() {
-  if (!has_systems_) {
-    const int before = sk_X509_OBJECT_num(X509_STORE_get0_objects(store_.get()));
+  if (!std::exchange(has_systems_, true)) {
     X509_STORE_set_default_paths(store_.get());
     ERR_clear_error();
-    // OpenSSL does not say that it could not open the file: there may be no descriptor left now.
-    has_systems_ = sk_X509_OBJECT_num(X509_STORE_get0_objects(store_.get())) > before;
   }
   return store_.get();
 }

@@ -20,8 +20,8 @@ class TrustStore {
   [[nodiscard]] static Result<TrustStore> open(const std::string& extra_ca_file);
 
   // For SSL_CTX_set1_cert_store(). The first call reads the system's authorities, which takes about
-  // 20 ms: a server that asks no other server by TLS starts without them. If it finds none, the
-  // next call looks again.
+  // 20 ms: a server that asks no other server by TLS starts without them. Should the system's file
+  // not open, for want of a descriptor, OpenSSL still looks into its directory at each handshake.
   [[nodiscard]] x509_store_st* get();
 
  private:

@@ -94,7 +94,7 @@ def recovery(build, directory, rounds, agents, node_folder):
         row(f"{side.name}: from its start until it is ready", f"{1000 * statistics.median(side.ready):.0f} ms")
         row(f"    until {agents} interrupted fibers run again", f"{1000 * statistics.median(side.whole):.0f} ms")
         row("    memory then", f"{statistics.median(side.memory) / 2**20:.0f} MiB")
-    row("    memory of an agent with its fiber",
+    row("Hearth's memory of an agent with its fiber",
         f"{(statistics.median(hearth.memory) - idle) / agents / 1024:.1f} KiB")
     if len(sides) == 2:
         row("Hearth's time over Node's", f"{statistics.median(a / b for a, b in zip(hearth.whole, sides[1].whole)):.2f}",

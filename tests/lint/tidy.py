@@ -334,8 +334,8 @@ def sdk_headers(places: list[str] | None) -> list[pathlib.Path]:
     headers = {str(path.relative_to(ROOT / folder)): path
                for folder in SDK for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (".hpp", ".h")}
     includes = {name: set(re.findall(r'#include [<"](hearth/[^">]+)', path.read_text())) for name, path in headers.items()}
-    wanted = set(headers) if places is None else {
-        name for name, path in headers.items() if any(path.is_relative_to(place) for place in map(pathlib.Path.resolve, map(pathlib.Path, places)))}
+    roots = [ROOT] if places is None else [pathlib.Path(place).resolve() for place in places]
+    wanted = {name for name, path in headers.items() if any(path.is_relative_to(root) for root in roots)}
     return [headers[name] for name in sorted(reached(wanted, includes)) if name.endswith(".hpp")]
 
 

@@ -34,10 +34,8 @@ class TrustStoreTest : public ::testing::Test {
 TEST_F(TrustStoreTest, TheSystemsAuthoritiesAreReadAtTheFirstUse) {
   auto store = TrustStore::open("");
   ASSERT_TRUE(store);
-  ::setenv("SSL_CERT_FILE", "/nonexistent.pem", 1);
-  EXPECT_EQ(count(*store), 0);
   ::setenv("SSL_CERT_FILE", authority("a.test").c_str(), 1);
-  EXPECT_EQ(count(*store), 1) << "named after the store was opened, and was looked for in vain";
+  EXPECT_EQ(count(*store), 1) << "named after the store was opened";
   ::setenv("SSL_CERT_FILE", authority("b.test").c_str(), 1);
   EXPECT_EQ(count(*store), 1) << "read once";
 }
