@@ -286,9 +286,22 @@ std::vector<OwnedEvent> AgentCalls::cut_off_all(bool again, const Error& why) {
   return take_interrupted();
 }
 
-bool AgentCalls::has_unwritten_answers() const {
-  const auto* const answers = std::as_const(parts_.agent).extensions().find<CallAnswers>();
-  return answers != nullptr && answers->has_unwritten();
+void AgentCalls::add_waits(std::vector<extensions::Wait>& to) {
+  for_each([&](CallId /*id*/, const CallInProgress& call) {
+    switch (call.kind) {
+      case EventKind::kStart:
+      case EventKind::kMigrate:
+      case EventKind::kEvict:
+      case EventKind::kFiberRecovered: return;
+      default: break;
+    }
+    extensions::Wait wait{
+        .kind = extensions::WaitKind::kCall,
+        .subject = call.method.empty() ? std::string(to_string(call.kind)) : call.method};
+    if (call.began != SteadyTime{})
+      wait.since_ms = unix_millis_of(call.began, parts_.services.loop.clock());
+    to.push_back(std::move(wait));
+  });
 }
 
 void AgentCalls::write_line(LogLevel level, std::string_view event,

@@ -4,6 +4,7 @@
 #include "base/logger.hpp"
 #include "extensions/agent_context.hpp"
 #include "extensions/call_order.hpp"
+#include "extensions/wait.hpp"
 #include "runtime/agent_clients.hpp"
 #include "runtime/agent_operations.hpp"
 #include "runtime/calls_in_progress.hpp"
@@ -91,8 +92,8 @@ class AgentCalls final : public CallsInProgress, public extensions::CallPort {
   // The instance ends: answers every call with `why`. With `again`, those whose caller still waits
   // and that may be repeated are not answered but returned.
   [[nodiscard]] std::vector<OwnedEvent> cut_off_all(bool again, const Error& why);
-  // Stored answers that the next commit writes.
-  [[nodiscard]] bool has_unwritten_answers() const;
+  // Those in progress that neither the state of the agent nor the rows of its fibers say.
+  void add_waits(std::vector<extensions::Wait>& to);
   // Internal completions since the last call, in order.
   std::vector<Completion> take_completions() { return std::exchange(completions_, {}); }
   [[nodiscard]] bool has_completions() const { return !completions_.empty(); }

@@ -1,5 +1,6 @@
 #include "runtime/agent_clients.hpp"
 
+#include "base/escape.hpp"
 #include "runtime/agent_inbox.hpp"
 #include "runtime/outbox.hpp"
 #include "runtime/shard_services.hpp"
@@ -11,6 +12,26 @@ namespace hearth::runtime {
 
 Connection* AgentClients::connection(ConnectionId id) const {
   return inbox_.client(id);
+}
+
+void AgentClients::end(Connection& client, std::uint16_t code, std::string_view reason) {
+  client.closing = true;
+  outbox_.push(CloseEffect{client.id, code, std::string(cut_text(reason, kMaxCloseReason))});
+}
+
+void AgentClients::add_waits(std::vector<extensions::Wait>& to) const {
+  constexpr std::size_t kMuchUnsent = std::size_t{64} << 10;  // what a socket may well hold
+  for (const ConnectionId id : all()) {
+    const Connection* const client = connection(id);
+    if (client == nullptr) continue;
+    const std::size_t unsent = client->port->unsent_bytes();
+    const auto since = client->port->behind_since();
+    if (unsent <= kMuchUnsent || !since) continue;
+    to.push_back({.kind = extensions::WaitKind::kBehind,
+                  .subject = client->client_id,
+                  .detail = std::to_string(unsent) + " bytes",
+                  .since_ms = unix_millis_of(*since, services_.loop.clock())});
+  }
 }
 
 const std::vector<ConnectionId>& AgentClients::all() const {

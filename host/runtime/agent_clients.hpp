@@ -2,8 +2,10 @@
 // The clients of a live agent, as its extensions see them.
 
 #include "extensions/client.hpp"
+#include "extensions/wait.hpp"
 #include "runtime/connection.hpp"
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +23,10 @@ class AgentClients final : public extensions::Clients {
 
   // Like find(), with the socket.
   [[nodiscard]] Connection* connection(ConnectionId id) const;
+  // Closes a client for a reason of the host. Cannot fail, whatever the text.
+  void end(Connection& client, std::uint16_t code, std::string_view reason);
+  // Those that have not taken what was sent to them.
+  void add_waits(std::vector<extensions::Wait>& to) const;
 
   [[nodiscard]] extensions::Client* find(ConnectionId id) override { return connection(id); }
   [[nodiscard]] const std::vector<ConnectionId>& all() const override;

@@ -87,10 +87,15 @@ void AgentCommits::tell(const durable::Wake& wake) {
   known_ = wake;
 }
 
-void AgentCommits::close() {
-  parts_.database.close();
-  kept_at_end_ = kept_ != storage::Kept::kOnDevice && parts_.database.stored() &&
-                 !parts_.database.broken() && parts_.files.data().sync_names_of(parts_.key);
+std::string AgentCommits::close() {
+  try {
+    parts_.database.close();
+    kept_at_end_ = kept_ != storage::Kept::kOnDevice && parts_.database.stored() &&
+                   !parts_.database.broken() && parts_.files.data().sync_names_of(parts_.key);
+    return {};
+  } catch (const StorageError& failure) {  // agent boundary
+    return failure.what();
+  }
 }
 
 }  // namespace hearth::runtime

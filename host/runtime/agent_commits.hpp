@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace hearth::runtime {
 
@@ -26,8 +27,8 @@ namespace hearth::runtime {
 //
 // Threads    The shard's, except close().
 // Lifetime   The parts outlive it.
-// Failure    StorageError; then the index is unchanged. That a wake could not be taken from it is
-//            only logged.
+// Failure    StorageError, except close(); then the index is unchanged. That a wake could not be
+//            taken from it is only logged.
 class AgentCommits {
  public:
   struct Parts {
@@ -71,8 +72,10 @@ class AgentCommits {
   // The agent leaves memory, and everything is committed. `rest`: the wake from its rows alone; the
   // work in progress is still known.
   void at_end(const durable::Wake& rest);
-  // Any thread, when nothing else uses this object: closes the database, and waits for the device.
-  void close();
+  // Once, on any thread, when nothing else uses this object: moves the WAL into the file, which
+  // waits for the device, and closes the file. Returns what went wrong, or "". All that is
+  // committed is on disk in any case.
+  std::string close();
   // After close(): the stored data and the names that lead to it are on the device, and the
   // directory does not know that yet.
   [[nodiscard]] bool kept_at_end() const { return kept_at_end_; }

@@ -78,16 +78,17 @@ void AgentSlot::accept(Event incoming) {
 bool AgentSlot::is_ready_for(const Event& incoming) const {
   const Live* live = life_.as<Live>();
   if (live == nullptr || incoming.kind == EventKind::kConnect || !inbox_.empty()) return false;
-  if (settling_ || live->live->broken() || (live->intent && !live->intent->when_idle)) return false;
+  if (settling_ || live->live->store().broken() || (live->intent && !live->intent->when_idle))
+    return false;
   return deliverable(incoming.kind, incoming.name, incoming.connection);
 }
 
 bool AgentSlot::deliverable(EventKind kind, std::string_view name, ConnectionId connection) const {
   const Resident& resident = *life_.resident();
-  const LiveAgent& live = *resident.live;
-  if (live.lent() || live.checkpoint_due()) return false;
-  if (live.in_progress().client_events() >= resident.served->settings.max_events ||
-      live.is_crowded())
+  LiveAgent& live = *resident.live;
+  if (live.store().loan().is_out() || live.store().checkpoint_due()) return false;
+  if (live.calls().client_events() >= resident.served->settings.max_events ||
+      live.store().outbox().is_crowded())
     return false;
   if (waits_for_calls(kind, name)) return false;
   return connection == 0 || kind == EventKind::kConnect || !is_connecting(connection);
@@ -100,14 +101,14 @@ bool AgentSlot::is_connecting(ConnectionId connection) const {
 
 bool AgentSlot::waits_for_calls(EventKind kind, std::string_view name) const {
   const Resident& resident = *life_.resident();
-  return rule_of(kind).runs_method && resident.live->in_progress().runs_method() &&
-         (resident.live->in_progress().runs_alone() ||
+  return rule_of(kind).runs_method && resident.live->calls().runs_method() &&
+         (resident.live->calls().runs_alone() ||
           resident.served->call_order().runs_alone(kind, name));
 }
 
 bool AgentSlot::deliver_next() {
   const Live* live = life_.as<Live>();
-  if (live == nullptr || live->live->broken() || live->goes_on_later) return false;
+  if (live == nullptr || live->live->store().broken() || live->goes_on_later) return false;
   const extensions::CallOrder order = call_order();
   // A client's later events wait behind its waiting call. Clients' calls wait behind a waiting call
   // that runs alone.
@@ -199,7 +200,7 @@ void AgentSlot::disconnected(ConnectionId id, std::uint16_t code, std::string_vi
   const bool known =
       client->state == ConnectionState::kConnecting || client->state == ConnectionState::kOpen;
   client->state = ConnectionState::kClosed;
-  if (LiveAgent* agent = live()) agent->in_progress().forget_connection(id);
+  if (LiveAgent* agent = live()) agent->calls().forget_connection(id);
   if (!known || parts_.stopping) {
     (void)inbox_.queue().take_if([id](const OwnedEvent& event) { return event.connection == id; });
     forget(id);
@@ -215,7 +216,7 @@ void AgentSlot::disconnected(ConnectionId id, std::uint16_t code, std::string_vi
 }
 
 void AgentSlot::forget(ConnectionId id) {
-  if (LiveAgent* agent = live()) agent->in_progress().forget_connection(id);
+  if (LiveAgent* agent = live()) agent->calls().forget_connection(id);
   inbox_.forget(id);
   parts_.look_at_unused(*this);
 }
@@ -291,11 +292,11 @@ void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
                           {{"class", key_.agent_class},
                            {"agent", key_.name},
                            {"error", std::string_view(failure.what())}});
-    if (waking.live) waking.live->give_up(failure.what());
+    if (waking.live) waking.live->store().give_up(failure.what());
     how.lost_descriptors = true;
   } catch (const StorageError& failure) {  // agent boundary
     services.note_storage_failed(key_, failure, span);
-    if (waking.live) waking.live->give_up(failure.what());
+    if (waking.live) waking.live->store().give_up(failure.what());
     starting = Error{Errc::kInternal, "the agent's storage cannot be opened"};
   }
   settling_ = false;
@@ -313,10 +314,9 @@ void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
 
 std::unique_ptr<LiveAgent> AgentSlot::make_live(const Resident& resident) {
   const ServedClass& served = *resident.served;
-  const LiveAgent::Parts parts{key_, segment_, inbox_, [this] { after_turn(); },
-                               [this] { look(); }};
-  return std::make_unique<LiveAgent>(parts, parts_.services, served.agent_class, served.settings,
-                                     resident.handle);
+  const LiveAgent::Parts parts{
+      key_, segment_, parts_.services, inbox_, [this] { after_turn(); }, [this] { look(); }};
+  return std::make_unique<LiveAgent>(parts, served.agent_class, served.settings, resident.handle);
 }
 
 void AgentSlot::migrated(const Completion& completion) {
@@ -334,8 +334,8 @@ void AgentSlot::started(const Completion& completion) {
   // event.
   std::optional<Ending::StartFailure> failure;
   if (completion.error) failure = Ending::StartFailure{.error = *completion.error};
-  if (!failure && live()->broken()) failure = if_waking("the agent's storage failed");
-  if (!failure && live()->eviction_requested())
+  if (!failure && live()->store().broken()) failure = if_waking("the agent's storage failed");
+  if (!failure && live()->context().wants_eviction())
     failure = if_waking("the agent evicted itself as it started");
   if (failure) {
     failure->call = completion.call;
@@ -364,7 +364,7 @@ void AgentSlot::started(const Completion& completion) {
   arm_idle_timer(last_activity_ + std::min(kTrimAfter, live.served->settings.idle_timeout));
   if (live.intent && !live.intent->when_idle) {
     leave_now(false);
-  } else if (permits_.any() || !live.live->work().empty()) {
+  } else if (permits_.any() || !live.live->store().work().empty()) {
     look();
   }
   receive_visits();
@@ -377,7 +377,7 @@ void AgentSlot::connected(const Completion& completion) {
   client->forget_headers();
   if (completion.error) {
     write_failure("agent.connect_failed", *completion.error, completion.call, completion.span);
-    (void)live()->of<extensions::ConnectionExtension>().close(
+    (void)live()->context().of<extensions::ConnectionExtension>().close(
         completion.connection, kCloseInternalError, "connection set-up failed");
   }
   if (client->state == ConnectionState::kConnecting) client->state = ConnectionState::kOpen;
@@ -402,7 +402,7 @@ void AgentSlot::after_turn() {
     settle();
   } catch (
       const StorageError& failure) {  // agent boundary: whatever touched storage on the way here
-    live()->storage_failed(failure.what());
+    live()->context().storage_failed(failure.what());
     end(EvictReason::kAdmin);
   }
   settling_ = false;
@@ -419,22 +419,21 @@ void AgentSlot::settle() {
     if (delivered == 0) began = last_activity_;
     // An agent that destroys itself whenever it starts must not be started again and again for one
     // waiting event.
-    if (agent->destruction_requested())
+    if (agent->context().wants_destruction())
       begin_ending(Ending{.reason = EvictReason::kDestroyed,
                           .start_failure = if_waking("the agent destroyed itself")});
-    for (const Completion& completion : agent->in_progress().take_completions())
-      completed(completion);
-    if (agent->broken()) {
+    for (const Completion& completion : agent->calls().take_completions()) completed(completion);
+    if (agent->store().broken()) {
       begin_ending(Ending{.reason = EvictReason::kAdmin,
                           .start_failure = if_waking("the agent's storage failed")});
-    } else if (agent->eviction_requested()) {
+    } else if (agent->context().wants_eviction()) {
       evict(EvictReason::kAdmin);
     }
     // Answers share a wait for the device with other agents' answers while there is time.
-    if (parts_.stopping && agent->in_progress().empty() && !agent->awaits_durability())
+    if (parts_.stopping && agent->calls().empty() && !agent->store().awaits_durability())
       evict(EvictReason::kShutdown);
     if (delivered++ == kMostAtOnce || last_activity_ - began >= kLongestAtOnce) go_on_later();
-  } while (deliver_next() || agent->in_progress().has_completions());
+  } while (deliver_next() || agent->calls().has_completions());
   after_settling();
 }
 
@@ -442,21 +441,23 @@ void AgentSlot::settle() {
 void AgentSlot::after_settling() {
   if (Live* live = life_.as<Live>()) {
     LiveAgent& agent = *live->live;
-    if (!agent.lent() && !agent.entered() && agent.checkpoint_due()) checkpoint(agent);
+    if (!agent.store().loan().is_out() && !agent.entered() && agent.store().checkpoint_due())
+      checkpoint(agent);
     // When the agent leaves, another thread may get its database.
     const bool leaves_when_idle = live->candidacy || (live->intent && live->intent->when_idle);
     if (leaves_when_idle && inbox_.empty() && agent.idle()) leave_while_idle();
   }
   if (Live* live = life_.as<Live>()) {
-    const LiveAgent& agent = *live->live;
-    if (agent.work().due() || (permits_.recovery && agent.work().recovery_due())) look();
+    LiveAgent& agent = *live->live;
+    if (agent.store().work().due() || (permits_.recovery && agent.store().work().recovery_due()))
+      look();
   }
   parts_.admission.may_be_idle(*this);
 }
 
 void AgentSlot::completed(const Completion& completion) {
   if (rule_of(completion.kind).is_timed)
-    live()->figures().event_took(last_activity_ - completion.began);
+    live()->context().figures().event_took(last_activity_ - completion.began);
   if (completion.kind == EventKind::kMigrate) migrated(completion);
   if (completion.kind == EventKind::kStart) started(completion);
   if (completion.kind == EventKind::kConnect) connected(completion);
@@ -468,9 +469,11 @@ void AgentSlot::completed(const Completion& completion) {
 }
 
 void AgentSlot::checkpoint(LiveAgent& agent) {
-  agent.lend();
+  agent.store().lend();
   const auto run = [&agent, &loop = parts_.services.loop](bool) {
-    loop.post([&agent, trouble = agent.checkpoint()] { agent.take_back(trouble); });
+    loop.post([&agent, trouble = agent.store().database().checkpoint()] {
+      agent.store().take_back(trouble);
+    });
   };
   BlockingPool* const pool = parts_.services.checkpointers;
   if (pool == nullptr || !pool->run(run)) run(true);
@@ -499,14 +502,14 @@ void AgentSlot::idle_timer_fired() {
   if (!inbox_.empty() || !live.live->idle()) {
     touch();
     // With a shorter timeout it soon leaves memory anyway.
-    if (timeout >= kTrimAfter) live.live->trim(extensions::Trim::kUnused);
+    if (timeout >= kTrimAfter) live.live->store().trim(extensions::Trim::kUnused);
   } else if (now - last_activity_ >= timeout) {
     evict(EvictReason::kIdle);
     return;
   } else if (!live.trimmed && now - last_activity_ >= kTrimAfter) {
-    live.live->trim(extensions::Trim::kAll);
+    live.live->store().trim(extensions::Trim::kAll);
     live.trimmed = true;
-    if (live.live->checkpoint_due(true)) checkpoint(*live.live);
+    if (live.live->store().checkpoint_due(true)) checkpoint(*live.live);
   }
   arm_idle_timer(last_activity_ + (live.trimmed ? timeout : std::min(kTrimAfter, timeout)));
 }

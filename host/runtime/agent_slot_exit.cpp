@@ -35,7 +35,7 @@ void AgentSlot::evict(EvictReason reason) {
 void AgentSlot::leave(EvictReason reason, std::chrono::milliseconds grace, bool wake_again) {
   Live* live = life_.as<Live>();
   if (live == nullptr) return;
-  if (grace.count() <= 0 || live->live->broken()) {
+  if (grace.count() <= 0 || live->live->store().broken()) {
     begin_ending(Ending{.reason = reason, .wake_again = wake_again});
     return;
   }
@@ -93,18 +93,19 @@ void AgentSlot::finish_end() {
   Ending& ending = *life_.as<Ending>();
   ending.pace = Ending::Pace::kUnderWay;
   LiveAgent* const live = ending.live.get();
-  if (live != nullptr && live->postpone([this] { finish_end(); })) return;
+  if (live != nullptr && live->store().loan().postpone([this] { finish_end(); })) return;
   // Asked before the instance is destroyed: what it releases then was interrupted, not finished.
   Rest rest;
   if (live != nullptr) {
-    if (!live->broken()) {  // else the index knows it: end_instance()
-      rest.next_wake = live->wake();
-      rest.next_look = live->work().next_look_ms();
+    if (!live->store().broken()) {  // else the index knows it: end_instance()
+      rest.next_wake = live->store().wake();
+      rest.next_look = live->store().work().next_look_ms();
     }
     settling_ = true;
-    live->finish_turns(live->destruction_requested() ? EvictReason::kDestroyed : ending.reason);
+    live->finish_turns(live->context().wants_destruction() ? EvictReason::kDestroyed
+                                                           : ending.reason);
     settling_ = false;
-    if (live->postpone([this, rest] { end_instance(rest); })) return;
+    if (live->store().loan().postpone([this, rest] { end_instance(rest); })) return;
   }
   end_instance(rest);
 }
@@ -115,10 +116,10 @@ void AgentSlot::end_instance(Rest rest) {
   // When storage failed, memory is ahead of the disk, so the wake index is right. And an immediate
   // retry would fail again.
   const bool failed =
-      ending.start_failure || ending.lost_descriptors || live == nullptr || live->broken();
+      ending.start_failure || ending.lost_descriptors || live == nullptr || live->store().broken();
   // (An agent below a destroyed one has not asked for its own destruction.)
-  rest.destroyed = live != nullptr &&
-                   (live->destruction_requested() || parts_.services.condemned.contains(key_));
+  rest.destroyed = live != nullptr && (live->context().wants_destruction() ||
+                                       parts_.services.condemned.contains(key_));
   if (rest.destroyed) {
     ending.reason = EvictReason::kDestroyed;  // whatever caused the end
     parts_.end_below(key_);
@@ -146,7 +147,7 @@ void AgentSlot::end_instance(Rest rest) {
   if (ending.served->settings.is_object) stop_point("object.hibernate.shut");
   inbox_.put_back(std::move(interrupted), ending.reason, why);
   // A MIGRATE or a turn that failed leaves uncommitted writes, which the file does not have.
-  inbox_.undo_states(live->commits().state_writes());
+  inbox_.undo_states(live->store().commits().state_writes());
   // The next instance numbers its writes from the start, and undoes none of these.
   inbox_.queue().forget_state_writes();
   // Otherwise an agent whose handler of STATE_CHANGED changes the state would return after each
@@ -158,9 +159,9 @@ void AgentSlot::end_instance(Rest rest) {
   BlockingPool* const closers = parts_.services.closers;
   const bool elsewhere =
       closers != nullptr && closers->run([live, done, &loop = parts_.services.loop](bool) {
-        loop.post([done, trouble = live->close_database()] { done(trouble); });
+        loop.post([done, trouble = live->store().commits().close()] { done(trouble); });
       });
-  if (!elsewhere) done(live->close_database());
+  if (!elsewhere) done(live->store().commits().close());
 }
 
 namespace {
@@ -191,7 +192,7 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
         {{"class", key_.agent_class}, {"agent", key_.name}, {"error", trouble}});
   }
   Ending ending = std::move(*life_.as<Ending>());
-  if (ending.live && ending.live->commits().kept_at_end() && !rest.destroyed)
+  if (ending.live && ending.live->store().commits().kept_at_end() && !rest.destroyed)
     services.files.note_kept(key_, storage::Kept::kOnDevice);
   ending.live.reset();
   StartCounts& starts = *ending.served->starts;
@@ -306,8 +307,8 @@ void AgentSlot::begin_shutdown() {
   }
   hurry_end();
   const Live* live = life_.as<Live>();
-  if (live != nullptr && !settling_ && live->live->in_progress().empty() &&
-      !live->live->awaits_durability())
+  if (live != nullptr && !settling_ && live->live->calls().empty() &&
+      !live->live->store().awaits_durability())
     evict(EvictReason::kShutdown);
 }
 

@@ -63,11 +63,11 @@ void AgentSlot::leave_while_idle() {
 void AgentSlot::count_trial() {
   Live* live = life_.as<Live>();
   if (live == nullptr) return;
-  if (live->live->work().take_unreadable()) {
+  if (live->live->store().work().take_unreadable()) {
     live->is_tried = true;
     live->served->starts->count_unreadable(key_.name);
-  } else if (!live->is_tried && !live->live->work().recovering() &&
-             !live->live->work().recovery_due()) {
+  } else if (!live->is_tried && !live->live->store().work().recovering() &&
+             !live->live->store().work().recovery_due()) {
     live->is_tried = true;
     live->served->starts->count_start();
   }

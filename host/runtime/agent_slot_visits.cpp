@@ -154,11 +154,11 @@ void AgentSlot::open_for_visits() {
   settling_ = true;  // without an instance there is nothing to settle
   try {
     opened.live = make_live(opened);
-    opened.live->open();
+    opened.live->store().load(false);
     for (AgentVisit& visit : visits) opened.live->receive(visit);
   } catch (const StorageError& failure) {  // agent boundary
     parts_.services.note_storage_failed(key_, failure);
-    if (opened.live) opened.live->give_up(failure.what());
+    if (opened.live) opened.live->store().give_up(failure.what());
     for (AgentVisit& visit : visits) {
       if (!visit.is_over) visit.tell(visit_refused());
     }

@@ -58,41 +58,42 @@ void AgentSlot::pump() {
   live->looks_soon = false;
   if (parts_.stopping) return;  // finish_end() does the rest
   LiveAgent& agent = *live->live;
-  if (agent.lent()) return;  // take_back() looks again
+  if (agent.store().loan().is_out()) return;  // take_back() looks again
   // A claim is a write, and one that fails breaks the agent, which may still be read.
-  const bool has_room = agent.work().empty() || parts_.services.data.has_room();
-  if (has_room && agent.work_waits_for_room()) return must_leave(EvictReason::kAdmin, true);
-  const bool may_begin = has_room && !agent.is_crowded();  // after_turn() comes when some has left
-  if (may_begin && agent.work().recovery_due())
+  const bool has_room = agent.store().work().empty() || parts_.services.data.has_room();
+  if (has_room && agent.store().work_waits_for_room()) return must_leave(EvictReason::kAdmin, true);
+  const bool may_begin =
+      has_room && !agent.store().outbox().is_crowded();  // after_turn() comes when some has left
+  if (may_begin && agent.store().work().recovery_due())
     parts_.services.alarms.ask_to_recover(key_, permits_);
   const bool may_notify = !parts_.admission.is_crowded();
   const bool has_begun = may_begin && agent.dispatch(permits_.recovery, may_notify);
   count_trial();
   if (state() != AgentState::kLive) return;
-  if (permits_.waking ||
-      (permits_.recovery && !agent.work().recovering() && !agent.work().recovery_due()))
+  if (permits_.waking || (permits_.recovery && !agent.store().work().recovering() &&
+                          !agent.store().work().recovery_due()))
     give_back_permits();
   if (has_begun) {
     look();
-  } else if (agent.broken()) {
+  } else if (agent.store().broken()) {
     after_turn();
   } else if (!has_room) {
     constexpr std::int64_t kLookForRoomMs = 1'000;
     parts_.services.alarms.look_at(
         key_, unix_millis(parts_.services.loop.clock().wall_now()) + kLookForRoomMs);
-  } else if (const auto at = agent.work().next_look_ms()) {
+  } else if (const auto at = agent.store().work().next_look_ms()) {
     // Later work must not be forgotten while the agent stays in memory.
     const std::int64_t soon =
         unix_millis(parts_.services.loop.clock().wall_now()) + kCrowdedPause.count();
-    const bool waits_to_notify = !may_notify && agent.work().due();
+    const bool waits_to_notify = !may_notify && agent.store().work().due();
     parts_.services.alarms.look_at(key_, waits_to_notify ? std::min(*at, soon) : *at);
   }
 }
 
 void AgentSlot::give_back_permits() {
   const Live* live = life_.as<Live>();
-  const bool recovers =
-      live != nullptr && (live->live->work().recovering() || live->live->work().recovery_due());
+  const bool recovers = live != nullptr && (live->live->store().work().recovering() ||
+                                            live->live->store().work().recovery_due());
   parts_.services.alarms.give_back(permits_, recovers);
   parts_.admission.may_be_idle(*this);
 }

@@ -1,125 +1,219 @@
-// Life, events and turns. What the instance may ask of its host: live_agent_host.cpp.
 #include "runtime/live_agent.hpp"
 
 #include "base/assert.hpp"
 #include "base/escape.hpp"
-#include "extensions/call_answers.hpp"
 #include "extensions/operations.hpp"
 #include "extensions/state.hpp"
 #include "runtime/agent_inbox.hpp"
 #include "runtime/shard_services.hpp"
 
 #include <algorithm>
-#include <type_traits>
+#include <utility>
 
 namespace hearth::runtime {
 namespace {
 
-storage::AgentDatabaseOptions database_options(const AgentClass& agent_class,
-                                               const ClassSettings& settings, storage::Kept kept,
-                                               ShardServices& services) {
-  storage::AgentDatabaseOptions options = settings.database;
-  options.class_schema = agent_class.schema_version();
-  options.must_exist = kept != storage::Kept::kUnknown;
-  options.sync = settings.durability == Durability::kPower ? &services.sync : nullptr;
-  options.copy_mark = &services.files.data().copy_mark();
-  return options;
+using extensions::AgentPhase;
+using extensions::Span;
+
+// Reasons of the operator and of the host: such an interruption does not count against the work.
+// (An idle agent has no work in progress.)
+bool is_on_purpose(EvictReason reason) {
+  return reason == EvictReason::kShutdown || reason == EvictReason::kCodeUpdate ||
+         reason == EvictReason::kPluginRemoved || reason == EvictReason::kLimit ||
+         reason == EvictReason::kAdmin;
+}
+
+// A hung agent does not get the events again that may have hung it.
+bool comes_back(EvictReason reason) {
+  return reason != EvictReason::kShutdown && reason != EvictReason::kDestroyed &&
+         reason != EvictReason::kHung;
+}
+
+// A client's write of the state, for the class that checks it.
+AgentEvent state_check_of(const Event& incoming) {
+  AgentEvent event;
+  event.kind = EventKind::kStateCheck;
+  event.connection = incoming.connection;
+  event.body = incoming.body;
+  return event;
+}
+
+// The span of an event: below its cause, or the first of a trace if there is no cause.
+Span span_of(ShardServices& services, const extensions::OriginPtr& origin) {
+  return services.spans.below(
+      extensions::read_span(origin ? std::string_view(origin->trace) : std::string_view()));
+}
+
+bool is_unsupported(const Result<void>& outcome) {
+  return outcome.has_error() && outcome.error().code == Errc::kUnsupported;
 }
 
 }  // namespace
 
-LiveAgent::LiveAgent(const Parts& parts, ShardServices& services,
-                     std::shared_ptr<const AgentClass> agent_class, const ClassSettings& settings,
-                     AgentHandle handle)
-    : LiveAgent(parts, services, std::move(agent_class), settings, handle,
-                services.files.kept(parts.key)) {}
-
-LiveAgent::LiveAgent(const Parts& parts, ShardServices& services,
-                     std::shared_ptr<const AgentClass> agent_class, const ClassSettings& settings,
-                     AgentHandle handle, storage::Kept kept)
-    : AgentContext({.handle = handle,
-                    .key = parts.key,
-                    .settings = settings,
-                    .database = database_,
-                    .clock = services.loop.clock(),
-                    .work = work_,
-                    .calls = calls_,
-                    .clients = clients_,
-                    .watchers = *this,
-                    .ports = services.ports}),
-      parts_(parts),
-      services_(services),
-      class_(std::move(agent_class)),
-      figures_(services.metrics.of_class(parts.key.agent_class)),
-      database_(services.files.data().agent_path(parts.key), parts.key,
-                database_options(*class_, settings, kept, services)),
-      commits_({services.files, services.alarms, services.logger, parts_.key, database_}, kept,
-               settings.durability == Durability::kPower ? services.make_gate(database_) : nullptr),
-      work_(database_, parts_.key, services.loop.clock(), services.random, settings,
-            services.durable_events, commits_.stops()),
-      outbox_(*this, commits_.gate(), services.client_memory),
-      clients_(parts_.inbox, services, outbox_),
-      operations_({.loop = services.loop,
-                   .outbox = outbox_,
-                   .connections = services.connections,
-                   .loan = loan_,
+LiveAgent::LiveAgent(const Parts& parts, std::shared_ptr<const AgentClass> agent_class,
+                     const ClassSettings& settings, AgentHandle handle)
+    : parts_(parts),
+      store_({.key = parts_.key,
+              .services = parts.services,
+              .settings = settings,
+              .figures = parts.services.metrics.of_class(parts_.key.agent_class),
+              .class_schema = agent_class->schema_version(),
+              .agent = context_,
+              .effects = effects_,
+              .failed = [this](std::string_view what) { context_.storage_failed(what); },
+              .after_turn = parts_.after_turn,
+              .look = parts_.look},
+             parts.services.files.kept(parts_.key)),
+      clients_(parts_.inbox, parts.services, store_.outbox()),
+      operations_({.loop = parts.services.loop,
+                   .outbox = store_.outbox(),
+                   .connections = parts.services.connections,
+                   .loan = store_.loan(),
                    .run_offloaded =
                        [this](const OffloadEffect& job, std::function<void(Result<void>)> done) {
-                         return services_.run_offloaded(class_, job.job, origin_of(job),
-                                                        job.abandoned, std::move(done));
+                         return parts_.services.run_offloaded(code_.shared_class(), job.job,
+                                                              {parts_.key.name, job.work},
+                                                              job.abandoned, std::move(done));
                        },
                    .tell = [this](OperationNews news) { tell(std::move(news)); }}),
-      calls_({.agent = *this,
-              .agent_class = *class_,
-              .services = services,
+      code_({.agent_class = std::move(agent_class),
+             .spans = parts.services.spans,
+             .calls = calls_,
+             .loan = store_.loan()}),
+      calls_({.agent = context_,
+              .agent_class = code_.agent_class(),
+              .services = parts.services,
               .clients = clients_,
-              .outbox = outbox_,
+              .outbox = store_.outbox(),
               .operations = operations_,
-              .code = code_,
-              .figures = figures_,
-              .ended = [this](const Call& call,
+              .code = code_.on_stack(),
+              .figures = parts.services.metrics.of_class(parts_.key.agent_class),
+              .ended = [this](const CallInProgress& call,
                               const Result<std::string_view>& outcome) { ended(call, outcome); },
               .timed_out = [this](CallId id) { time_out(id); }}),
-      self_(std::make_shared<LiveAgent*>(this)) {}
+      work_({.agent = context_,
+             .services = parts.services,
+             .store = store_,
+             .clients = clients_,
+             .operations = operations_,
+             .calls = calls_,
+             .code = code_.on_stack()}),
+      state_({.agent = context_,
+              .agent_class = code_.agent_class(),
+              .services = parts.services,
+              .store = store_,
+              .clients = clients_,
+              .calls = calls_,
+              .code = code_.on_stack(),
+              .inbox = parts_.inbox,
+              .figures = parts.services.metrics.of_class(parts_.key.agent_class)}),
+      effects_({.key = parts_.key,
+                .segment = parts_.segment,
+                .services = parts.services,
+                .settings = settings,
+                .agent_class = code_.agent_class(),
+                .clients = clients_,
+                .operations = operations_}),
+      context_({.handle = handle,
+                .key = parts_.key,
+                .settings = settings,
+                .database = store_.database(),
+                .clock = parts.services.loop.clock(),
+                .work = store_.work(),
+                .calls = calls_,
+                .clients = clients_,
+                .watchers = state_,
+                .ports = parts.services.ports},
+               {.segment = parts_.segment,
+                .services = parts.services,
+                .agent_class = code_.agent_class(),
+                .store = store_,
+                .code = code_,
+                .calls = calls_,
+                .work = work_,
+                .figures = parts.services.metrics.of_class(parts_.key.agent_class),
+                .look = parts_.look}) {}
 
 LiveAgent::~LiveAgent() {
-  *self_ = nullptr;
-  HEARTH_ASSERT(!instance_, "live agent destroyed before shut()");
+  HEARTH_ASSERT(!code_.is_made(), "live agent destroyed before shut()");
 }
 
-Result<void> LiveAgent::start(const extensions::Span& span) {
-  if (commits_.must_hold_back()) outbox_.hold_back();
+// ---- the way in ---------------------------------------------------------------------------------
+
+Result<void> LiveAgent::start(const Span& span) {
+  const ClassSettings& settings = context_.settings();
   // The parent lists a sub-agent, and destroys it with itself, even if it stores nothing. An object
   // that was only called is listed too.
-  if (parts_.key.is_sub_agent() || settings().is_object) commits_.record();
-  const bool is_object = settings().is_object && !parts_.key.is_sub_agent();
-  if (is_object && services_.files.record_object(parts_.key, services_.random))
-    commits_.directory_was_written(false);
-  work_.use(calls_);
-  load_work(true);
+  if (parts_.key.is_sub_agent() || settings.is_object) store_.commits().record();
+  const bool is_object = settings.is_object && !parts_.key.is_sub_agent();
+  if (is_object && parts_.services.files.record_object(parts_.key, parts_.services.random))
+    store_.commits().directory_was_written(false);
+  store_.work().use(calls_);
+  store_.load(true);
   if (Result<void> known = check_schema(); known.has_error()) return known;
-  const bool migrates = must_migrate();  // asked before the instance writes anything
-  {
-    const auto entry = enter_code(0, span);
-    auto made = class_->create(*this, parts_.key.own_name(), settings().options);
-    if (made.has_error()) return calls_.explained(made.error());
-    instance_ = std::move(made.value());
-    calls_.instance_is_made();
-  }
-  if (broken_) return storage_error_for_clients();
-  if (destruction_requested()) return Error{Errc::kPlugin, "the agent destroyed itself"};
+  // Asked before the instance writes anything. The first write gives a new agent the class's
+  // version.
+  const std::uint32_t from = store_.database().class_schema();
+  const std::uint32_t to = code_.agent_class().schema_version();
+  const bool migrates = store_.database().exists() && from < to;
+  if (Result<void> made = code_.make(context_, parts_.key.own_name(), settings.options, span);
+      made.has_error())
+    return calls_.explained(made);
+  calls_.instance_is_made();
+  if (store_.broken()) return storage_error_for_clients();
+  if (context_.wants_destruction()) return Error{Errc::kPlugin, "the agent destroyed itself"};
+  AgentEvent event;
+  event.kind = migrates ? EventKind::kMigrate : EventKind::kStart;
+  const std::string versions =
+      "{\"from\":" + std::to_string(from) + ",\"to\":" + std::to_string(to) + "}";
   if (migrates) {
-    deliver_migrate(span);
-  } else {
-    deliver_start(span);
+    context_.enter(AgentPhase::kMigrating);
+    event.body = versions;
   }
+  deliver_own(event, parts_.services.spans.below(span), parts_.services.limits.start_timeout);
   return {};
 }
 
-void LiveAgent::deliver_start(const Span& cause) {
+Result<void> LiveAgent::check_schema() {
+  const std::uint32_t stored = store_.database().class_schema();
+  const std::uint32_t known = code_.agent_class().schema_version();
+  if (stored <= known) return {};
+  const std::string what =
+      known == 0 ? std::string("has none") : "knows only " + std::to_string(known);
+  return Error{Errc::kUnavailable, "the agent's data has schema version " + std::to_string(stored) +
+                                       ", but this version of the class " + what};
+}
+
+Result<void> LiveAgent::migrated(const Completion& ended) {
+  const std::optional<Error>& failure = ended.error;
+  if (store_.broken()) return Error{Errc::kInternal, "the agent's storage failed"};
+  const std::string from = std::to_string(store_.database().class_schema());
+  const std::string to = std::to_string(code_.agent_class().schema_version());
+  const bool ignored = failure && failure->code == Errc::kUnsupported;
+  // Data without a version may need no migration. Between two versions a migration is required.
+  if (failure && !(ignored && from == "0")) {
+    const std::string why = ignored ? "the class does not say how" : failure->message;
+    return Error{ignored ? Errc::kPlugin : failure->code,
+                 "the agent's data could not be brought from schema version " + from + " to " + to +
+                     ": " + why};
+  }
+  store_.database().store_class_schema(code_.agent_class().schema_version());
+  context_.enter(AgentPhase::kStarting);
+  store_.flush();
+  if (store_.broken()) return Error{Errc::kInternal, "the agent's storage failed"};
+  const std::string trace = ended.span.text();
+  parts_.services.logger.write_limited(
+      LogLevel::kInfo, "agent.migrated", {parts_.key.agent_class},
+      extensions::agent_line({.agent_class = parts_.key.agent_class,
+                              .agent = parts_.key.name,
+                              .call = ended.call,
+                              .trace = trace},
+                             {{"from", from}, {"to", to}}));
   AgentEvent event;
   event.kind = EventKind::kStart;
-  deliver_own(event, spans().below(cause), services_.limits.start_timeout);
+  deliver_own(event, parts_.services.spans.below(ended.span), parts_.services.limits.start_timeout);
+  return {};
 }
 
 void LiveAgent::deliver_own(AgentEvent event, Span span, std::chrono::milliseconds time) {
@@ -129,14 +223,17 @@ void LiveAgent::deliver_own(AgentEvent event, Span span, std::chrono::millisecon
   accept_call(event);
 }
 
+// ---- events -------------------------------------------------------------------------------------
+
 void LiveAgent::deliver(Event incoming, SteadyTime now) {
   if (incoming.kind == EventKind::kStateCheck) return write_state_of_client(incoming);
   if (calls_.answer_again(incoming)) return leave();
   // The request was let in while another version of the class was served.
-  if (incoming.request && incoming.request->body && !class_->reads_bodies())
+  if (incoming.request && incoming.request->body && !code_.agent_class().reads_bodies())
     return incoming.sink->finish({}, Error{Errc::kUnavailable, "the class has just changed"});
-  calls_.begin(incoming, span_of(incoming.origin), now);
-  if (incoming.kind == EventKind::kStateChanged) begin_cause(std::move(incoming.state_chain));
+  calls_.begin(incoming, span_of(parts_.services, incoming.origin), now);
+  if (incoming.kind == EventKind::kStateChanged)
+    state_.begin_cause(std::move(incoming.state_chain));
   accept_call(incoming);
 }
 
@@ -145,78 +242,98 @@ void LiveAgent::accept_call(const AgentEvent& event) {
   leave();
 }
 
-CodeOnStack::Entry LiveAgent::enter_code(CallId call, const Span& span, std::string_view method) {
-  HEARTH_ASSERT(!lent(), "instance entered while another thread has the database");
-  does(code_.work_at_entry());
-  return {code_, call, span.is_none() ? spans().root() : span, method};
-}
-
 Result<void> LiveAgent::enter(const AgentEvent& event, const Span& span) {
-  Result<void> accepted;
-  {
-    const Call* const call = calls_.find(event.call);
-    const auto entry =
-        enter_code(event.call, call != nullptr ? call->span : span,
-                   call != nullptr ? std::string_view(call->method) : std::string_view());
-    if (const WorkMark work = work_of(event.call); work != WorkMark()) does(work);
-    accepted = instance_->on_event(event);
-  }
+  const Result<void> accepted = code_.handle(event, span);
   // The turn is over, and so are the savepoints that it left open: later writes of the host do not
   // belong to them.
-  if (extensions().in_transaction()) flush();
+  if (context_.extensions().in_transaction()) store_.flush();
   return calls_.explained(accepted);
 }
 
-bool LiveAgent::admit(Connection& connection, SteadyTime now) {
-  const ConnectionId id = connection.id;
+void LiveAgent::leave() {
+  operations_.end_turn();
+  context_.extensions().end_turn();
+  // An error of the agent's own SQL has rolled the transaction back: its memory differs from the
+  // file. This is no failure of the storage: for some errors SQLite undoes more than the statement
+  // (plugin_sql.hpp).
+  if (!store_.broken() && store_.database().broken()) {
+    calls_.write_line(
+        LogLevel::kWarn, "agent.turn_lost", {code_.agent_class().name()}, code_.on_stack().call(),
+        {{"error", "an error of the agent's SQL has undone all that this turn has written"}});
+    store_.give_up("the transaction was lost");
+  }
+  store_.end_turn();
+  parts_.after_turn();
+}
+
+void LiveAgent::write_state_of_client(Event& incoming) {
+  const Span span = span_of(parts_.services, incoming.origin);
+  Result<void> accepted = state_.may_write(incoming);
+  if (!accepted.has_error() && code_.agent_class().checks_state())
+    accepted = enter(state_check_of(incoming), span);
+  if (is_unsupported(accepted)) accepted = {};
+  state_.write(incoming, accepted, span);
+  leave();
+}
+
+bool LiveAgent::is_let_in(Connection& connection) {
   AgentEvent event;
-  event.connection = id;
-  event.name = connection.target;
   event.kind = EventKind::kConnecting;
+  event.connection = connection.id;
+  event.name = connection.target;
   connection.deciding = true;
-  const Span span = span_of(connection.origin);
-  extensions::OpenSpan traced(spans().log(), span, extensions::SpanKind::kServer);
+  const Span span = span_of(parts_.services, connection.origin);
+  extensions::OpenSpan traced(parts_.services.spans.log(), span, extensions::SpanKind::kServer);
   const Result<void> decision = enter(event, span);
   connection.deciding = false;
-  const bool is_let_in = !decision.has_error() || decision.error().code == Errc::kUnsupported;
+  const bool is_let_in = !decision.has_error() || is_unsupported(decision);
   calls_.end_span(traced, event.kind, {}, is_let_in ? "" : to_string(decision.error().code));
-  figures_.event_ended(EventKind::kConnecting,
-                       is_let_in ? EventOutcome::kOk : EventOutcome::kError);
-  if (decision.has_error() && decision.error().code != Errc::kUnsupported && !connection.closing) {
+  context_.figures().event_ended(EventKind::kConnecting,
+                                 is_let_in ? EventOutcome::kOk : EventOutcome::kError);
+  if (!is_let_in && !connection.closing) {
     const bool forbidden = decision.error().code == Errc::kForbidden;
-    const UnderSpan under(code_, span);
+    const CodeOnStack::UnderSpan under(code_.on_stack(), span);
     calls_.write_line(LogLevel::kInfo, "agent.client_refused",
-                      {class_->name(), to_string(decision.error().code)}, 0,
+                      {code_.agent_class().name(), to_string(decision.error().code)}, 0,
                       {{"error", decision.error().message}});
     // A client may read the text of an author's refusal, but not that of a bug.
-    end_connection(
+    clients_.end(
         connection, forbidden ? kCloseForbidden : kCloseInternalError,
         forbidden ? std::string_view(decision.error().message) : "connection set-up failed");
   }
+  return !connection.closing;
+}
+
+bool LiveAgent::admit(Connection& connection, SteadyTime now) {
+  bool is_open = is_let_in(connection);
   // An agent that destroyed itself during admission gets no CONNECT. It knows this client, which is
   // closed with the others.
-  if (destruction_requested()) connection.state = ConnectionState::kConnecting;
-  if (connection.closing || destruction_requested()) {
-    leave();
-    return false;
+  if (context_.wants_destruction()) {
+    connection.state = ConnectionState::kConnecting;
+    is_open = false;
   }
   std::optional<std::string> state;
   std::vector<std::string> missed;
-  const bool is_read = guard([&] {
-    if (const auto current = of<extensions::StateExtension>().get()) state.emplace(*current);
-    if (connection.protocol_enabled()) missed = extensions::missed_frames(work_);
-  });
-  if (!is_read) {
-    end_connection(connection, kCloseInternalError, "the agent's storage failed");
+  const auto read = [&] {
+    if (const auto current = context_.of<extensions::StateExtension>().get())
+      state.emplace(*current);
+    if (connection.protocol_enabled()) missed = extensions::missed_frames(store_.work());
+  };
+  if (is_open && !store_.guard(read)) {
+    clients_.end(connection, kCloseInternalError, "the agent's storage failed");
+    is_open = false;
+  }
+  if (!is_open) {
     leave();
     return false;
   }
   connection.state = ConnectionState::kConnecting;
-  if (connection.protocol_enabled()) outbox_.push(HandshakeEffect{id, std::move(state)});
+  if (connection.protocol_enabled())
+    store_.outbox().push(HandshakeEffect{connection.id, std::move(state)});
   for (const std::string& frame : missed) clients_.send(connection, FrameKind::kText, frame);
   Event connect;
   connect.kind = EventKind::kConnect;
-  connect.connection = id;
+  connect.connection = connection.id;
   connect.name = connection.target;
   connect.origin = connection.origin;
   deliver(std::move(connect), now);
@@ -224,184 +341,129 @@ bool LiveAgent::admit(Connection& connection, SteadyTime now) {
 }
 
 void LiveAgent::deliver_post(std::uint64_t token) {
-  if (loan_.postpone([this, token] { deliver_post(token); })) return;
-  if (!instance_ || shutting() || broken_) return;
-  {
-    const auto entry = enter_code();
-    instance_->on_result(OperationResult{std::string_view(), 0, token});
-  }
+  if (store_.loan().postpone([this, token] { deliver_post(token); })) return;
+  if (!code_.is_made() || context_.phase() == AgentPhase::kClosing || store_.broken()) return;
+  code_.hear_post(token);
   leave();
 }
 
 void LiveAgent::ask_to_leave(EvictReason reason, std::chrono::milliseconds grace) {
-  if (loan_.postpone([this, reason, grace] { ask_to_leave(reason, grace); })) return;
+  if (store_.loan().postpone([this, reason, grace] { ask_to_leave(reason, grace); })) return;
   AgentEvent event;
   event.kind = EventKind::kEvict;
   event.flags = static_cast<std::uint32_t>(reason);
-  deliver_own(event, spans().root(), grace);
+  deliver_own(event, parts_.services.spans.root(), grace);
+}
+
+bool LiveAgent::dispatch(bool may_recover, bool may_notify) {
+  const AgentWork::Next next = work_.begin(may_recover, may_notify);
+  if (next.event) {
+    accept_call(next.event->event());
+  } else if (!next.has_begun && !store_.broken() && store_.dirty()) {
+    store_.commit_soon();  // work that was given up or put off, or a clock that was set
+  }
+  return next.has_begun;
+}
+
+void LiveAgent::tell(OperationNews news) {
+  if (context_.phase() == AgentPhase::kClosing || store_.broken() || !code_.is_made()) return;
+  if (!news.notice.empty()) {
+    news.ended.reset();
+    work_.notice_ended(news);
+    leave();
+    return parts_.look();
+  }
+  const bool is_kept = store_.guard([&] {
+    if (news.remote != nullptr) news.remote->telling(news.outcome, news.is_final, news.flags);
+  });
+  news.ended.reset();  // the code may begin another operation in its place
+  if (is_kept) code_.hear(news);
+  leave();
+}
+
+void LiveAgent::receive(AgentVisit& visit) {
+  visit.is_over = true;
+  if (store_.loan().postpone([this, later = visit]() mutable { receive(later); })) return;
+  Result<std::string> outcome = Error{Errc::kUnavailable, "the agent is leaving memory; try again"};
+  if (context_.phase() != AgentPhase::kClosing && !store_.broken()) {
+    const bool is_done = store_.guard([&] { outcome = visit.work(context_); });
+    if (!is_done) outcome = Error{Errc::kInternal, "the agent's storage failed"};
+  }
+  store_.outbox().push(FinishEffect{visit.sink, 0, {}, std::move(outcome)});
+  leave();
+}
+
+std::vector<extensions::Wait> LiveAgent::waits() {
+  std::vector<extensions::Wait> all = operations_.waits();
+  if (const auto since = store_.loan().since())
+    all.push_back({.kind = extensions::WaitKind::kLent,
+                   .since_ms = unix_millis_of(*since, parts_.services.loop.clock())});
+  calls_.add_waits(all);
+  clients_.add_waits(all);
+  return all;
 }
 
 bool LiveAgent::idle() const {
-  return !code_.entered() && !lent() && !extensions().keeps_alive() && work_.idle() &&
-         calls_.empty() && operations_.empty() && outbox_.empty() && !database_.dirty() &&
-         !calls_.has_unwritten_answers();
+  return !entered() && !context_.extensions().keeps_alive() && store_.idle() && calls_.empty() &&
+         operations_.empty();
 }
 
-void LiveAgent::trim(extensions::Trim what) {
-  if (lent()) return;
-  extensions().trim(what);
-  if (what == extensions::Trim::kAll) return database_.release_memory();
-  database_.release_unused();
-}
+// ---- the end of a call --------------------------------------------------------------------------
 
-// ---- turns --------------------------------------------------------------------------------------
-
-bool LiveAgent::dirty() const {
-  return commits_.dirty([this] { return wake(); }) || calls_.has_unwritten_answers();
-}
-
-void LiveAgent::commit() {
-  const bool writes = dirty();
-  if (writes) {
-    if (calls_.has_unwritten_answers() && of<extensions::CallAnswers>().write())
-      commits_.stops().add("call.answer.committed");
-    commits_.commit(wake());
-    figures_.commits.add();
+void LiveAgent::ended(const CallInProgress& call, const Result<std::string_view>& outcome) {
+  if (call.kind == EventKind::kStart && outcome) {
+    context_.enter(AgentPhase::kRunning);
+    work_.report_left_over();
   }
-  outbox_.committed(writes);
+  work_.ended(call, outcome);
 }
-
-void LiveAgent::synced(bool ok) {
-  if (ok) {
-    std::optional<durable::Wake> rest;
-    if (!dirty()) rest = wake();
-    commits_.all_durable(rest ? &*rest : nullptr);
-  } else {
-    storage_failed("what was committed could not be synced to the device");
-  }
-  parts_.after_turn();
-}
-
-void LiveAgent::leave() {
-  operations_.end_turn();
-  extensions().end_turn();
-  if (!broken_ && database_.broken()) lose_turn();
-  if (!broken_ && dirty()) {
-    // An open savepoint could undo writes of a later turn, so that turn must not share the commit.
-    if (extensions().in_transaction()) {
-      flush();
-    } else {
-      schedule_flush();
-    }
-  } else if (!broken_ && !awaits_durability()) {
-    guard([this] { commits_.keep(wake()); });  // a keep-alive reference alone writes nothing else
-  }
-  parts_.after_turn();
-}
-
-// Events that are ready together share one commit.
-void LiveAgent::schedule_flush() {
-  if (std::exchange(flush_scheduled_, true)) return;
-  turns_before_ = code_.turns();
-  services_.loop.turn_end().add(TurnEnd::Phase::kCommit, [self = self_](bool is_last) {
-    return *self == nullptr || (*self)->flush_at_turn_end(is_last);
-  });
-}
-
-// False: more events are coming.
-bool LiveAgent::flush_at_turn_end(bool is_last) {
-  const bool more_came = std::exchange(turns_before_, code_.turns()) != code_.turns();
-  if (more_came && !is_last) return false;
-  flush_scheduled_ = false;
-  flush();
-  parts_.after_turn();
-  return true;
-}
-
-void LiveAgent::flush() {
-  if (broken_ || shutting() || phase_ == AgentPhase::kMigrating || lent()) return;
-  try {
-    commit();
-  } catch (const StorageError& failure) {  // agent boundary
-    write_failed(failure);
-  }
-}
-
-void LiveAgent::storage_failed(std::string_view what) {
-  if (broken_) return;
-  calls_.write_line(LogLevel::kError, "agent.storage_failed", {class_->name()}, code_.call(),
-                    {{"error", what}});
-  figures_.storage_failures.add();
-  give_up(what);
-}
-
-void LiveAgent::give_up(std::string_view what) {
-  if (broken_) return;
-  broken_ = what;
-  outbox_.discard_all();
-}
-
-// ---- calls --------------------------------------------------------------------------------------
 
 void LiveAgent::time_out(CallId id) {
-  if (loan_.postpone([this, id] { time_out(id); })) return;
-  Call* call = calls_.find(id);
+  if (store_.loan().postpone([this, id] { time_out(id); })) return;
+  CallInProgress* const call = calls_.find(id);
   if (call == nullptr) return;
   call->deadline = 0;
   calls_.write_line(LogLevel::kWarn, "agent.event_timed_out",
-                    {class_->name(), to_string(call->kind)}, id,
+                    {code_.agent_class().name(), to_string(call->kind)}, id,
                     {{"event_kind", to_string(call->kind)}});
   abandon(id, Error{Errc::kTimeout, "the agent did not answer in time"});
 }
 
 void LiveAgent::abandon(CallId id, const Error& why) {
-  Call* const call = calls_.find(id);
+  CallInProgress* const call = calls_.find(id);
   if (call == nullptr) return;
   const Span span = call->span;
   const std::string method = call->method;
   calls_.finish(id, *call, why);
-  {
-    const auto entry = enter_code(id, span, method);
-    instance_->on_cancel(id);
-  }
+  code_.cancel(id, span, method);
   leave();
 }
 
-// A hung agent does not get the events again that may have hung it.
-bool LiveAgent::may_try_again(EvictReason reason) const {
-  const bool comes_back = reason != EvictReason::kShutdown && reason != EvictReason::kDestroyed &&
-                          reason != EvictReason::kHung;
-  return comes_back && !broken_ && phase_ != AgentPhase::kMigrating && !destruction_requested();
+// ---- the way out --------------------------------------------------------------------------------
+
+void LiveAgent::finish_turns(EvictReason reason) {
+  if (store_.broken() || context_.phase() == AgentPhase::kMigrating) return;
+  // An agent that evicts itself, or cannot start, may do so because of its work.
+  const bool is_its_own = context_.wants_eviction() || context_.phase() != AgentPhase::kRunning;
+  if (!is_its_own && is_on_purpose(reason))
+    store_.guard([this] { store_.work().interrupt_on_purpose(); });
+  store_.finish();
 }
 
 std::vector<OwnedEvent> LiveAgent::shut(EvictReason reason, const Error& why) {
-  HEARTH_ASSERT(!code_.entered() && !lent(), "shut() while the agent is in use");
-  const bool again = may_try_again(reason);
-  phase_ = AgentPhase::kClosing;
+  HEARTH_ASSERT(!entered() && !store_.loan().is_out(), "shut() while the agent is in use");
+  const bool again = comes_back(reason) && !store_.broken() &&
+                     context_.phase() != AgentPhase::kMigrating && !context_.wants_destruction();
+  context_.enter(AgentPhase::kClosing);
   operations_.abandon();
-  if (broken_) outbox_.discard_all();
+  if (store_.broken()) store_.outbox().discard_all();
   std::vector<OwnedEvent> cut_off =
-      calls_.cut_off_all(again, broken_ ? storage_error_for_clients() : why);
-  {
-    const auto entry = enter_code();
-    instance_.reset();
-  }
-  outbox_.discard_all();
-  extensions().release();
-  const bool is_settled = !broken_ && !database_.dirty();
-  work_.close();
-  // What was in progress is still known, as far as it will be continued.
-  if (is_settled) commits_.at_end(work_waits_for_room_ ? wake() : work_.wake());
+      calls_.cut_off_all(again, store_.broken() ? storage_error_for_clients() : why);
+  code_.destroy();
+  store_.outbox().discard_all();
+  context_.extensions().release();
+  store_.close_work();
   return cut_off;
-}
-
-std::string LiveAgent::close_database() {
-  try {
-    commits_.close();
-    return {};
-  } catch (const StorageError& failure) {  // agent boundary: everything committed is on disk
-    return failure.what();
-  }
 }
 
 }  // namespace hearth::runtime

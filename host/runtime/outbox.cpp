@@ -40,35 +40,35 @@ std::size_t bytes_of(const Effect& effect) {
   return std::visit([](const auto& each) { return text_bytes_of(each); }, effect);
 }
 
-Outbox::Outbox(OutboxOwner& owner, DurabilityGate* gate, ClientMemory& memory)
-    : owner_(owner), gate_(gate), bytes_(memory), self_(std::make_shared<Outbox*>(this)) {}
+Outbox::Outbox(EffectPort& port, std::function<bool()> dirty, bool awaits_device,
+               ClientMemory& memory)
+    : port_(port), dirty_(std::move(dirty)), awaits_device_(awaits_device), bytes_(memory) {}
 
 Outbox::~Outbox() {
-  *self_ = nullptr;
   HEARTH_ASSERT(held_.empty(), "outbox destroyed with effects held: flush or discard first");
 }
 
 bool Outbox::open() const {
-  return held_.empty() && !discarding_ && !owner_.dirty();
+  return held_.empty() && !discarding_ && !dirty_();
 }
 
 void Outbox::push(Effect effect) {
   if (discarding_) {
-    owner_.discard(effect);
+    port_.discard(effect);
   } else if (open()) {
-    owner_.apply(effect);
+    port_.apply(effect);
   } else {
     hold(std::move(effect));
   }
 }
 
 bool Outbox::is_crowded() const {
-  return gate_ != nullptr &&
+  return awaits_device_ &&
          (held_.size() >= kMaxHeldEffects || bytes_.bytes() >= kMaxHeldBytes || bytes_.refused());
 }
 
 void Outbox::hold(Effect effect) {
-  if (gate_ != nullptr) bytes_.set(bytes_.bytes() + bytes_of(effect));
+  if (awaits_device_) bytes_.set(bytes_.bytes() + bytes_of(effect));
   held_.push_back(std::move(effect));
 }
 
@@ -76,53 +76,41 @@ Effect Outbox::take_first() {
   Effect effect = std::move(held_.front());
   held_.pop_front();
   ++first_;
-  if (gate_ != nullptr) bytes_.set(bytes_.bytes() - bytes_of(effect));
+  if (awaits_device_) bytes_.set(bytes_.bytes() - bytes_of(effect));
   return effect;
 }
 
-void Outbox::committed(bool wrote) {
-  if (discarding_) return;
-  // With a gate, later effects must still wait until these writes are durable. If all held effects
-  // wait for earlier answers, an empty frame without receivers takes the place of these writes in
-  // the order.
-  const bool none_is_new = first_ + held_.size() - 1 <= requested_;
-  if (wrote && gate_ != nullptr && (held_.empty() || none_is_new)) hold(FrameEffect{});
-  if (held_.empty()) return;
-  const std::uint64_t last = first_ + held_.size() - 1;
-  if (gate_ == nullptr) {
-    release(last);
-  } else if (last > requested_) {
-    request(last);
+Outbox::Mark Outbox::committed(bool wrote) {
+  if (discarding_) return 0;
+  if (!awaits_device_) {
+    release(last());
+    return 0;
   }
+  // Later effects must still wait until these writes are durable. If all held effects wait for
+  // earlier answers, an empty frame without receivers takes the place of these writes in the order.
+  if (wrote && (held_.empty() || last() <= requested_)) hold(FrameEffect{});
+  if (held_.empty() || last() <= requested_) return 0;
+  return requested_ = last();
 }
 
-void Outbox::hold_back() {
+Outbox::Mark Outbox::hold_back() {
   hold(FrameEffect{});  // no receivers
-  request(first_ + held_.size() - 1);
+  return requested_ = last();
 }
 
-void Outbox::request(std::uint64_t up_to) {
-  requested_ = up_to;
-  gate_->request([self = self_, up_to](bool ok) {
-    if (*self != nullptr) (*self)->durable(up_to, ok);
-  });
+bool Outbox::durable(Mark up_to) {
+  if (discarding_) return false;
+  release(up_to);
+  // Effects that were pushed later and follow no newer write need not wait any more.
+  if (requested_ > up_to) return false;
+  if (!dirty_()) release(last());
+  return true;
 }
 
-void Outbox::durable(std::uint64_t up_to, bool ok) {
-  if (discarding_) return;
-  if (ok) {
-    release(up_to);
-    // Effects that were pushed later and follow no newer write need not wait any more.
-    if (requested_ > up_to) return;
-    if (!owner_.dirty()) release(first_ + held_.size());
-  }
-  owner_.synced(ok);
-}
-
-void Outbox::release(std::uint64_t up_to) {
+void Outbox::release(Mark up_to) {
   while (!held_.empty() && first_ <= up_to) {
     Effect effect = take_first();
-    owner_.apply(effect);
+    port_.apply(effect);
   }
 }
 
@@ -130,7 +118,7 @@ void Outbox::withdraw_states(std::uint64_t last_write) {
   std::erase_if(held_, [this, last_write](const Effect& effect) {
     const auto* const frame = std::get_if<FrameEffect>(&effect);
     if (frame == nullptr || frame->state_write <= last_write) return false;
-    if (gate_ != nullptr) bytes_.set(bytes_.bytes() - bytes_of(effect));
+    if (awaits_device_) bytes_.set(bytes_.bytes() - bytes_of(effect));
     return true;
   });
 }
@@ -139,7 +127,7 @@ void Outbox::discard_all() {
   discarding_ = true;
   while (!held_.empty()) {
     Effect effect = take_first();
-    owner_.discard(effect);
+    port_.discard(effect);
   }
 }
 

@@ -6,12 +6,12 @@
 #include "base/interface.hpp"
 #include "base/work_mark.hpp"
 #include "runtime/call_sink.hpp"
-#include "runtime/durability_gate.hpp"
 #include "runtime/types.hpp"
 
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -84,39 +84,39 @@ using Effect = std::variant<FrameEffect, CloseEffect, HandshakeEffect, PartEffec
 // Bytes of its texts and of its list of receivers.
 [[nodiscard]] std::size_t bytes_of(const Effect& effect);
 
-// What the outbox needs from its agent.
-class OutboxOwner : public Interface {
+// Where effects go.
+class EffectPort : public Interface {
  public:
-  // Whether there are uncommitted writes.
-  [[nodiscard]] virtual bool dirty() const = 0;
   // Lets an effect out. Must not call back into the outbox.
   virtual void apply(Effect& effect) = 0;
   // The effect will never leave, because the writes before it were lost.
   virtual void discard(Effect& effect) = 0;
-  // The gate has answered, and nothing waits for a later answer: all commits are durable. False:
-  // it has failed, and commits may not be durable. Not called without a gate.
-  virtual void synced(bool ok) = 0;
 };
 
 // Promises
-//  P1 Gate    No effect is applied before every earlier write is committed and, with a gate,
-//             durable.
+//  P1 Gate    No effect is applied before every earlier write is committed and, if the outbox
+//             awaits the device, durable.
 //  P2 Order   Effects are applied in the order pushed.
 //  P3 Open    If nothing is uncommitted and nothing is held, push() applies at once: reading costs
 //             no wait.
 //  P4 Answer  Each effect is applied or discarded, exactly once.
-//  P5 Account With a gate, the bytes of held effects are on the account of client memory.
+//  P5 Account If it awaits the device, the bytes of held effects are on the account of client
+//             memory.
 //
 // P5: The outbox refuses no effect for memory. Instead, the owner checks is_crowded() before it
 // delivers more events.
 //
 // Threads     The agent's shard.
-// Lifetime    The owner and the memory outlive it. Answers of the gate that come after destruction
-//             are ignored.
+// Lifetime    The port and the memory outlive it.
 class Outbox {
  public:
-  // `gate`: null with durability `process`: then a commit opens the outbox. Not owned.
-  Outbox(OutboxOwner& owner, DurabilityGate* gate, ClientMemory& memory);
+  // A number of effects, counted from the agent's first. For each that is not 0 the device is asked
+  // to sync, and durable() gets the answer.
+  using Mark = std::uint64_t;
+
+  // `dirty`: whether there are uncommitted writes. `awaits_device` false: durability `process`, a
+  // commit alone opens the outbox.
+  Outbox(EffectPort& port, std::function<bool()> dirty, bool awaits_device, ClientMemory& memory);
   ~Outbox();
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
@@ -126,41 +126,44 @@ class Outbox {
   // True if push() would apply an effect at once (P3). The caller may then skip building it.
   [[nodiscard]] bool open() const;
 
-  // The owner has committed, if anything was uncommitted (`wrote`): lets out the effects that
-  // waited for it. After a commit that has failed, call discard_all() instead.
-  void committed(bool wrote);
+  // All is committed, and something was uncommitted before (`wrote`): lets out the effects that
+  // waited for it alone. After a commit that has failed, call discard_all() instead.
+  [[nodiscard]] Mark committed(bool wrote);
 
-  // With a gate, and nothing uncommitted: effects pushed from now on wait as after a new commit.
-  void hold_back();
+  // If it awaits the device, and nothing is uncommitted: effects pushed from now on wait as after a
+  // new commit.
+  [[nodiscard]] Mark hold_back();
+
+  // The device has all that was committed before this mark was given; marks come in their order.
+  // True: no later one is awaited, so all commits are durable.
+  bool durable(Mark up_to);
 
   // The agent has rolled back each write of its state after this one: drops the frames that would
-  // show those writes. The frames belong to the open transaction, so no answer of the gate is
-  // pending for them.
+  // show those writes. The frames belong to the open transaction, so no mark is pending for them.
   void withdraw_states(std::uint64_t last_write);
 
   // Nothing leaves any more: discards the held effects and all later ones.
   void discard_all();
 
   [[nodiscard]] bool empty() const { return held_.empty(); }
-  // So much waits for the gate that more effects should wait until some has left: 4096 effects, 4
-  // MiB, or the account's limit while it is overdrawn. Always false without a gate.
+  // So much waits for the device that more effects should wait until some has left: 4096 effects, 4
+  // MiB, or the account's limit while it is overdrawn. False if it does not await the device.
   [[nodiscard]] bool is_crowded() const;
 
  private:
   void hold(Effect effect);
   Effect take_first();
-  void request(std::uint64_t up_to);
-  void release(std::uint64_t up_to);
-  void durable(std::uint64_t up_to, bool ok);
+  [[nodiscard]] Mark last() const { return first_ + held_.size() - 1; }
+  void release(Mark up_to);
 
-  OutboxOwner& owner_;
-  DurabilityGate* gate_;
+  EffectPort& port_;
+  const std::function<bool()> dirty_;
+  const bool awaits_device_;
   std::deque<Effect> held_;
-  HeldBytes bytes_;              // with a gate: for held_
-  std::uint64_t first_ = 1;      // the number of held_.front()
-  std::uint64_t requested_ = 0;  // effects up to this number wait for an answer of the gate
+  HeldBytes bytes_;     // if it awaits the device: for held_
+  Mark first_ = 1;      // the number of held_.front()
+  Mark requested_ = 0;  // effects up to this number wait for the device
   bool discarding_ = false;
-  std::shared_ptr<Outbox*> self_;  // the gate's answers reach us through it; null after destruction
 };
 
 }  // namespace hearth::runtime

@@ -217,8 +217,9 @@ extensions::AgentDirectory::Found Runtime::find(AgentHandle handle) {
   if (agent == nullptr) return {};
   // Another agent of this thread may not call either: its writes here would belong to no turn.
   if (!agent->entered()) return {Lookup::kWrongThread, nullptr};
-  if (agent->shutting()) return {Lookup::kClosing, agent};
-  return {Lookup::kFound, agent};
+  LiveContext* const context = &agent->context();
+  if (context->phase() == extensions::AgentPhase::kClosing) return {Lookup::kClosing, context};
+  return {Lookup::kFound, context};
 }
 
 bool Runtime::post(AgentHandle handle, std::uint64_t token) {

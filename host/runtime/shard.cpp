@@ -271,7 +271,7 @@ Result<void> Shard::destroy(const storage::AgentKey& key, extensions::AgentHandl
   if (condemned_.contains(key) || !directory_.contains(key))
     return Error{Errc::kNotFound, "there is no such sub-agent"};
   condemned_.condemn(key);
-  if (LiveAgent* const live = find_agent(by)) live->directory_was_written();
+  if (LiveAgent* const live = find_agent(by)) live->store().commits().directory_was_written(true);
   end_condemned(key);
   end_below(key);
   return {};

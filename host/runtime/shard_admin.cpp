@@ -68,8 +68,9 @@ std::vector<storage::AgentKey> Shard::waiting(
   std::set<storage::AgentKey> found;
   for (const auto& [key, slot] : slots_) {
     std::vector<extensions::Wait> all = waits(key);
-    const LiveAgent* const live = slot->live();
-    const auto since = live != nullptr ? live->work().fibers().runs_since_ms() : std::nullopt;
+    LiveAgent* const live = slot->live();
+    const auto since =
+        live != nullptr ? live->store().work().fibers().runs_since_ms() : std::nullopt;
     if (since) all.push_back({.kind = extensions::WaitKind::kRunning, .since_ms = since});
     if (std::ranges::any_of(all, fits)) found.insert(key);
   }
@@ -149,7 +150,8 @@ Result<void> Shard::destroy(const storage::AgentKey& key) {
   AgentSlot* const slot = find_slot(key);
   try {
     if (slot != nullptr && slot->state() == AgentState::kLive) {
-      if (const auto condemned = slot->live()->destroy(); !condemned) return condemned.error();
+      if (const auto condemned = slot->live()->context().destroy(); !condemned)
+        return condemned.error();
       slot->after_turn();
       return {};
     }

@@ -275,7 +275,7 @@ void TestAgent::show_clients() {
   runtime::LiveAgent* const agent = live();
   if (agent == nullptr) return;
   for (const auto& [number, client] : clients_) {
-    const extensions::Client* const known = agent->clients().find(client->id);
+    const extensions::Client* const known = agent->context().clients().find(client->id);
     if (known == nullptr) continue;
     client->seen->flags = known->flags;
     client->seen->tags = known->tags;
@@ -321,7 +321,7 @@ std::optional<std::string> TestAgent::state() {
     if (const auto shown = agent.of<extensions::StateExtension>().get()) json.emplace(*shown);
   };
   if (runtime::LiveAgent* const agent = live()) {
-    read(*agent);
+    read(agent->context());
   } else {
     visit(read);
   }
@@ -329,9 +329,9 @@ std::optional<std::string> TestAgent::state() {
 }
 
 std::size_t TestAgent::keep_alive() const {
-  const runtime::LiveAgent* const agent = live();
+  runtime::LiveAgent* const agent = live();
   if (agent == nullptr) return 0;
-  const auto* const part = agent->extensions().find<extensions::KeepAliveExtension>();
+  const auto* const part = agent->context().extensions().find<extensions::KeepAliveExtension>();
   return part == nullptr ? 0 : part->held();
 }
 
@@ -342,8 +342,8 @@ std::uint32_t TestAgent::schema_version() {
 }
 
 std::size_t TestAgent::unfinished() const {
-  const runtime::LiveAgent* const agent = live();
-  return agent == nullptr ? 0 : agent->in_progress().size();
+  runtime::LiveAgent* const agent = live();
+  return agent == nullptr ? 0 : agent->calls().size();
 }
 
 std::size_t TestAgent::clients() const {

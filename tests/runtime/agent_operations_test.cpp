@@ -64,12 +64,11 @@ class WaitingPort final : public ConnectionPort {
 };
 
 // An agent that has written, or not, and whose outbox opens with commit().
-class AgentOperationsTest : public ::testing::Test, protected OutboxOwner {
+class AgentOperationsTest : public ::testing::Test, protected EffectPort {
  protected:
   ~AgentOperationsTest() override { outbox_.discard_all(); }
 
-  // OutboxOwner
-  [[nodiscard]] bool dirty() const override { return dirty_; }
+  // EffectPort
   void apply(Effect& effect) override {
     const auto* const job = std::get_if<OffloadEffect>(&effect);
     if (job != nullptr && !operations_.let_out(*job))
@@ -78,11 +77,10 @@ class AgentOperationsTest : public ::testing::Test, protected OutboxOwner {
     if (const auto* remote = std::get_if<RemoteEffect>(&effect)) operations_.let_out(*remote);
   }
   void discard(Effect& /*effect*/) override {}
-  void synced(bool /*ok*/) override {}
 
   void commit() {
     dirty_ = false;
-    outbox_.committed(true);
+    (void)outbox_.committed(true);
   }
 
   using Told = std::vector<std::string>;
@@ -127,7 +125,7 @@ class AgentOperationsTest : public ::testing::Test, protected OutboxOwner {
 
   ManualLoop loop_;
   ClientMemory memory_{std::size_t{1} << 20};
-  Outbox outbox_{*this, nullptr, memory_};
+  Outbox outbox_{*this, [this] { return dirty_; }, false, memory_};
   Metrics metrics_;
   hearth::testing::RecordingLogger logger_;
   Connections connections_{{metrics_.gauge("clients", "Clients.", {}),

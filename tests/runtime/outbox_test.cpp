@@ -9,23 +9,10 @@
 namespace hearth::runtime {
 namespace {
 
-class ManualGate final : public DurabilityGate {
- public:
-  void request(std::function<void(bool)> done) override { waiting.push_back(std::move(done)); }
-  void directory_written() override {}
-  void answer(bool durable) {
-    auto first = std::move(waiting.front());
-    waiting.erase(waiting.begin());
-    first(durable);
-  }
-  std::vector<std::function<void(bool)>> waiting;
-};
-
 constexpr std::size_t kLimit = std::size_t{1} << 20;
 
-class OutboxTest : public ::testing::Test, protected OutboxOwner {
+class OutboxTest : public ::testing::Test, protected EffectPort {
  protected:
-  [[nodiscard]] bool dirty() const override { return dirty_; }
   void apply(Effect& effect) override {
     if (takes_all_kinds_) return;
     const auto& frame = std::get<FrameEffect>(effect);
@@ -34,12 +21,23 @@ class OutboxTest : public ::testing::Test, protected OutboxOwner {
   void discard(Effect& effect) override {
     seen_.push_back("discarded " + std::get<FrameEffect>(effect).payload);
   }
-  void synced(bool ok) override { seen_.emplace_back(ok ? "all durable" : "lost"); }
 
+  [[nodiscard]] Outbox make(bool awaits_device) {
+    return {*this, [this] { return dirty_; }, awaits_device, memory_};
+  }
   void commit(Outbox& outbox) {
     const bool wrote = std::exchange(dirty_, false);
     if (wrote) seen_.emplace_back("commit");
-    outbox.committed(wrote);
+    await(outbox.committed(wrote));
+  }
+  void await(Outbox::Mark mark) {
+    if (mark != 0) awaited_.push_back(mark);
+  }
+  // The device has all up to the first mark that is awaited.
+  void sync(Outbox& outbox) {
+    const Outbox::Mark mark = awaited_.at(0);
+    awaited_.erase(awaited_.begin());
+    if (outbox.durable(mark)) seen_.emplace_back("all durable");
   }
 
   static FrameEffect frame(std::string text) {
@@ -50,19 +48,19 @@ class OutboxTest : public ::testing::Test, protected OutboxOwner {
   bool dirty_ = false;
   bool takes_all_kinds_ = false;
   Seen seen_;
-  ManualGate gate_;
+  std::vector<Outbox::Mark> awaited_;
   ClientMemory memory_{kLimit};
 };
 
 TEST_F(OutboxTest, P3_WithNothingWrittenEffectsLeaveAtOnce) {
-  Outbox outbox(*this, nullptr, memory_);
+  Outbox outbox = make(false);
   outbox.push(frame("a"));
   EXPECT_EQ(seen_, Seen{"a"});
   EXPECT_TRUE(outbox.open());
 }
 
 TEST_F(OutboxTest, P1_NothingLeavesBeforeTheCommit) {
-  Outbox outbox(*this, nullptr, memory_);
+  Outbox outbox = make(false);
   dirty_ = true;
   outbox.push(frame("a"));
   EXPECT_FALSE(outbox.open());
@@ -72,7 +70,7 @@ TEST_F(OutboxTest, P1_NothingLeavesBeforeTheCommit) {
 }
 
 TEST_F(OutboxTest, StatesThatWereRolledBackAreNotShownAndAllElseIs) {
-  Outbox outbox(*this, &gate_, memory_);
+  Outbox outbox = make(true);
   const auto state = [](std::string text, std::uint64_t write) {
     return FrameEffect{{1}, std::move(text), FrameKind::kText, write};
   };
@@ -87,97 +85,96 @@ TEST_F(OutboxTest, StatesThatWereRolledBackAreNotShownAndAllElseIs) {
   outbox.withdraw_states(2);
   outbox.push(state("fourth", 4));
   commit(outbox);
-  gate_.answer(true);
+  sync(outbox);
   EXPECT_EQ(seen_, (Seen{"commit", "commit", "first"}));
-  gate_.answer(true);
+  sync(outbox);
   EXPECT_EQ(seen_,
             (Seen{"commit", "commit", "first", "second", "a", "b", "fourth", "all durable"}));
 }
 
 TEST_F(OutboxTest, P1_WithAGateNothingLeavesBeforeItsAnswer) {
-  Outbox outbox(*this, &gate_, memory_);
+  Outbox outbox = make(true);
   dirty_ = true;
   outbox.push(frame("a"));
   commit(outbox);
   EXPECT_EQ(seen_, Seen{"commit"});
-  gate_.answer(true);
+  sync(outbox);
   EXPECT_EQ(seen_, (Seen{"commit", "a", "all durable"}));
 }
 
 TEST_F(OutboxTest, P1_AnEarlierAnswerDoesNotFreeWhatFollowsALaterCommit) {
-  Outbox outbox(*this, &gate_, memory_);
+  Outbox outbox = make(true);
   dirty_ = true;
   outbox.push(frame("a"));
   commit(outbox);
   dirty_ = true;
   commit(outbox);  // nothing new is held
   outbox.push(frame("b"));
-  gate_.answer(true);
+  sync(outbox);
   EXPECT_EQ(seen_, (Seen{"commit", "commit", "a"})) << "b follows the second commit";
   outbox.push(frame("c"));
   EXPECT_EQ(seen_.back(), "a");
-  gate_.answer(true);
+  sync(outbox);
   EXPECT_EQ(seen_, (Seen{"commit", "commit", "a", "b", "c", "all durable"}));
 }
 
 TEST_F(OutboxTest, WhatIsPushedAfterHoldBackWaitsAtTheGate) {
-  Outbox outbox(*this, &gate_, memory_);
-  outbox.hold_back();
+  Outbox outbox = make(true);
+  await(outbox.hold_back());
   outbox.push(frame("a"));
   EXPECT_FALSE(outbox.open());
   EXPECT_TRUE(seen_.empty());
-  gate_.answer(true);
+  sync(outbox);
   EXPECT_EQ(seen_, (Seen{"a", "all durable"}));
 }
 
 TEST_F(OutboxTest, WhatIsHeldBackInVainIsLost) {
-  Outbox outbox(*this, &gate_, memory_);
-  outbox.hold_back();
+  Outbox outbox = make(true);
+  await(outbox.hold_back());
   outbox.push(frame("a"));
-  gate_.answer(false);
-  EXPECT_EQ(seen_, Seen{"lost"});
-  outbox.discard_all();
+  outbox.discard_all();  // the sync has failed
+  EXPECT_EQ(seen_, (Seen{"discarded ", "discarded a"})) << "first what stands for the old commits";
 }
 
 TEST_F(OutboxTest, P1_ACommitWithoutEffectsHoldsBackWhatIsPushedLater) {
-  Outbox outbox(*this, &gate_, memory_);
+  Outbox outbox = make(true);
   dirty_ = true;
   commit(outbox);
   outbox.push(frame("later"));
   EXPECT_EQ(seen_, Seen{"commit"});
-  gate_.answer(true);
+  sync(outbox);
   EXPECT_EQ(seen_, (Seen{"commit", "later", "all durable"}));
   EXPECT_TRUE(outbox.empty());
 }
 
 TEST_F(OutboxTest, P1_EachAnswerFreesOnlyWhatWasWrittenBeforeItsRequest) {
-  Outbox outbox(*this, &gate_, memory_);
+  Outbox outbox = make(true);
   dirty_ = true;
   outbox.push(frame("a"));
   commit(outbox);
   dirty_ = true;
   outbox.push(frame("b"));
-  gate_.answer(true);
+  sync(outbox);
   EXPECT_EQ(seen_, (Seen{"commit", "a", "all durable"}))
       << "b follows a write that is not committed";
   commit(outbox);
-  gate_.answer(true);
+  sync(outbox);
   EXPECT_EQ(seen_, (Seen{"commit", "a", "all durable", "commit", "b", "all durable"}));
 }
 
 TEST_F(OutboxTest, P2_OrderIsKeptAcrossHeldAndFree) {
-  Outbox outbox(*this, &gate_, memory_);
+  Outbox outbox = make(true);
   dirty_ = true;
   outbox.push(frame("a"));
   commit(outbox);
   outbox.push(frame("b"));  // clean, but behind a
-  gate_.answer(true);
+  sync(outbox);
   outbox.push(frame("c"));
   EXPECT_EQ(seen_, (Seen{"commit", "a", "b", "all durable", "c"}));
 }
 
 TEST_F(OutboxTest, P4_DiscardAllDiscardsWhatIsHeldAndWhatIsPushedLater) {
-  Outbox outbox(*this, nullptr, memory_);
+  Outbox outbox = make(false);
   dirty_ = true;
   outbox.push(frame("a"));
   outbox.discard_all();
@@ -186,24 +183,21 @@ TEST_F(OutboxTest, P4_DiscardAllDiscardsWhatIsHeldAndWhatIsPushedLater) {
 }
 
 TEST_F(OutboxTest, AFailedSyncLetsNothingOut) {
-  Outbox outbox(*this, &gate_, memory_);
+  Outbox outbox = make(true);
   dirty_ = true;
   outbox.push(frame("a"));
   commit(outbox);
-  gate_.answer(false);
-  EXPECT_EQ(seen_, (Seen{"commit", "lost"}));
   outbox.discard_all();
+  EXPECT_EQ(seen_, (Seen{"commit", "discarded a"}));
 }
 
-TEST_F(OutboxTest, AnAnswerAfterDestructionIsIgnored) {
-  {
-    Outbox outbox(*this, &gate_, memory_);
-    dirty_ = true;
-    outbox.push(frame("a"));
-    commit(outbox);
-    outbox.discard_all();
-  }
-  gate_.answer(true);
+TEST_F(OutboxTest, ASyncThatComesAfterTheEndLetsNothingOut) {
+  Outbox outbox = make(true);
+  dirty_ = true;
+  outbox.push(frame("a"));
+  commit(outbox);
+  outbox.discard_all();
+  sync(outbox);
   EXPECT_EQ(seen_, (Seen{"commit", "discarded a"}));
 }
 
@@ -223,7 +217,7 @@ TEST_F(OutboxTest, P5_TheBytesOfEachKindAreOnTheAccountUntilTheyLeave) {
       {RemoteEffect{}, 0},
   };
   takes_all_kinds_ = true;
-  Outbox outbox(*this, &gate_, memory_);
+  Outbox outbox = make(true);
   std::size_t sum = 0;
   dirty_ = true;
   for (const auto& [effect, bytes] : effects) {
@@ -235,8 +229,8 @@ TEST_F(OutboxTest, P5_TheBytesOfEachKindAreOnTheAccountUntilTheyLeave) {
   outbox.withdraw_states(1);
   EXPECT_EQ(memory_.used(), sum);
   commit(outbox);
-  EXPECT_EQ(memory_.used(), sum) << "the gate has not answered";
-  gate_.answer(true);
+  EXPECT_EQ(memory_.used(), sum) << "the device has not answered";
+  sync(outbox);
   EXPECT_EQ(memory_.used(), 0U);
 
   dirty_ = true;
@@ -246,7 +240,7 @@ TEST_F(OutboxTest, P5_TheBytesOfEachKindAreOnTheAccountUntilTheyLeave) {
 }
 
 TEST_F(OutboxTest, P5_WithoutAGateNothingIsHeldForLongAndNothingIsEntered) {
-  Outbox outbox(*this, nullptr, memory_);
+  Outbox outbox = make(false);
   dirty_ = true;
   outbox.push(frame(std::string(std::size_t{8} << 20, 'x')));
   EXPECT_EQ(memory_.used(), 0U);
@@ -272,7 +266,7 @@ TEST_F(OutboxTest, ItIsCrowdedByEffectsByBytesAndWhileTheAccountIsOverdrawn) {
   for (const Case& each : cases) {
     const HeldBytes others(memory_, each.others_hold);
     dirty_ = true;
-    Outbox outbox(*this, &gate_, memory_);
+    Outbox outbox = make(true);
     for (std::size_t i = 0; i < each.effects; ++i)
       outbox.push(frame(std::string(each.bytes_each, 'x')));
     EXPECT_EQ(outbox.is_crowded(), each.is_crowded) << each.what;
@@ -280,7 +274,7 @@ TEST_F(OutboxTest, ItIsCrowdedByEffectsByBytesAndWhileTheAccountIsOverdrawn) {
     EXPECT_FALSE(outbox.is_crowded()) << each.what;
   }
   ClientMemory large(std::size_t{1} << 30);
-  Outbox outbox(*this, &gate_, large);
+  Outbox outbox(*this, [this] { return dirty_; }, true, large);
   dirty_ = true;
   outbox.push(frame(std::string(std::size_t{4} << 20, 'x')));
   EXPECT_TRUE(outbox.is_crowded()) << "4 MiB, whatever the account";
