@@ -125,7 +125,8 @@ void AgentStore::end_turn() {
     // A keep-alive reference alone writes nothing else.
     if (!awaits_durability()) guard([this] { commits_.keep(wake()); });
   } else if (parts_.agent.extensions().in_transaction()) {
-    flush();  // an open savepoint could undo writes of a later turn, which must not share the commit
+    // An open savepoint could undo writes of a later turn, so that turn must not share the commit.
+    flush();
   } else {
     commit_soon();
   }

@@ -356,7 +356,7 @@ void LiveAgent::ask_to_leave(EvictReason reason, std::chrono::milliseconds grace
 }
 
 bool LiveAgent::dispatch(bool may_recover, bool may_notify) {
-  const AgentWork::Next next = work_.begin(may_recover, may_notify);
+  const WorkDelivery::Next next = work_.begin(may_recover, may_notify);
   if (next.event) {
     accept_call(next.event->event());
   } else if (!next.has_begun && !store_.broken() && store_.dirty()) {

@@ -12,10 +12,10 @@
 #include "runtime/agent_operations.hpp"
 #include "runtime/agent_store.hpp"
 #include "runtime/agent_visit.hpp"
-#include "runtime/agent_work.hpp"
 #include "runtime/class_settings.hpp"
 #include "runtime/live_context.hpp"
 #include "runtime/state_changes.hpp"
+#include "runtime/work_delivery.hpp"
 
 #include <chrono>
 #include <functional>
@@ -83,7 +83,7 @@ class LiveAgent {
   void abandon(CallId call, const Error& why);
   // Delivers kEvict. The result is a Completion of that kind.
   void ask_to_leave(EvictReason reason, std::chrono::milliseconds grace);
-  // AgentWork::begin(), with its event. Durable work and clients' events have limits of their own,
+  // WorkDelivery::begin(), with its event. Durable work and clients' events have limits of their own,
   // do not wait for each other, and take turns on the loop. False: nothing begins now.
   bool dispatch(bool may_recover, bool may_notify);
   // Does what an administrator wants with the agent's data, now or after AgentStore::take_back().
@@ -129,7 +129,7 @@ class LiveAgent {
   AgentOperations operations_;
   AgentCode code_;
   AgentCalls calls_;
-  AgentWork work_;
+  WorkDelivery work_;
   StateChanges state_;
   AgentEffects effects_;
   LiveContext context_;

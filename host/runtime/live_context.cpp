@@ -3,10 +3,10 @@
 #include "runtime/agent_calls.hpp"
 #include "runtime/agent_code.hpp"
 #include "runtime/agent_store.hpp"
-#include "runtime/agent_work.hpp"
 #include "runtime/class_registry.hpp"
 #include "runtime/condemned_agents.hpp"
 #include "runtime/shard_services.hpp"
+#include "runtime/work_delivery.hpp"
 
 #include <string>
 

@@ -16,7 +16,7 @@ namespace hearth::runtime {
 class AgentCalls;
 class AgentCode;
 class AgentStore;
-class AgentWork;
+class WorkDelivery;
 struct ShardServices;
 
 // Lifetime  The parts outlive it.
@@ -29,7 +29,7 @@ class LiveContext final : public extensions::AgentContext {
     AgentStore& store;
     AgentCode& code;
     const AgentCalls& calls;  // for log lines
-    AgentWork& work;
+    WorkDelivery& work;
     ClassMetrics& figures;
     const std::function<void()>& look;  // durable work may be due, perhaps of another agent
   };

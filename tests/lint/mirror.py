@@ -109,7 +109,7 @@ TESTED_ELSEWHERE = {
     "runtime/agent_effects": "tests/runtime/live_agent_test.cpp",
     "runtime/agent_slot_exit": "tests/runtime/agent_slot_test.cpp",
     "runtime/agent_slot_work": "tests/runtime/live_agent_work_test.cpp",
-    "runtime/agent_work": "tests/runtime/live_agent_work_test.cpp",
+    "runtime/work_delivery": "tests/runtime/live_agent_work_test.cpp",
     "runtime/connection": "tests/runtime/connections_test.cpp",
     "runtime/live_context": "tests/runtime/live_agent_test.cpp",
     "runtime/repair": "tests/process/repair_test.cpp",

@@ -1,4 +1,4 @@
-#include "runtime/agent_work.hpp"
+#include "runtime/work_delivery.hpp"
 
 #include "base/stop_point.hpp"
 #include "extensions/call.hpp"
@@ -38,9 +38,9 @@ auto claim(AgentStore& store, const Next& next) {
 
 }  // namespace
 
-AgentWork::AgentWork(const Parts& parts) : parts_(parts), work_(parts.store.work()) {}
+WorkDelivery::WorkDelivery(const Parts& parts) : parts_(parts), work_(parts.store.work()) {}
 
-AgentEvent AgentWork::Begun::event() const {
+AgentEvent WorkDelivery::Begun::event() const {
   AgentEvent event;
   event.kind = kind;
   event.call = call;
@@ -50,14 +50,14 @@ AgentEvent AgentWork::Begun::event() const {
   return event;
 }
 
-AgentWork::Next AgentWork::begin(bool may_recover, bool may_notify) {
+WorkDelivery::Next WorkDelivery::begin(bool may_recover, bool may_notify) {
   notice_comes_first_ = !notice_comes_first_;
   if (notice_comes_first_ && send_notice(may_notify)) return {true};
   if (std::optional<Begun> event = begin_event(may_recover)) return {true, std::move(event)};
   return {!notice_comes_first_ && send_notice(may_notify)};
 }
 
-bool AgentWork::send_notice(bool may_notify) {
+bool WorkDelivery::send_notice(bool may_notify) {
   extensions::AgentRouter* const agents = parts_.agent.ports().agents;
   if (agents == nullptr) return false;
   auto due = claim(parts_.store, [&] { return work_.next_notice(may_notify); });
@@ -69,7 +69,7 @@ bool AgentWork::send_notice(bool may_notify) {
   return true;
 }
 
-std::optional<AgentWork::Begun> AgentWork::begin_event(bool may_recover) {
+std::optional<WorkDelivery::Begun> WorkDelivery::begin_event(bool may_recover) {
   std::optional<DueWork> due = claim(parts_.store, [&] { return work_.next(may_recover); });
   if (parts_.store.broken()) return std::nullopt;
   extensions::tell_clients_of_turns(parts_.clients, work_);
@@ -90,7 +90,7 @@ std::optional<AgentWork::Begun> AgentWork::begin_event(bool may_recover) {
   return begun;
 }
 
-void AgentWork::ended(const CallInProgress& call, const Result<std::string_view>& outcome) {
+void WorkDelivery::ended(const CallInProgress& call, const Result<std::string_view>& outcome) {
   if (!call.work) return;
   const UnderSpan under(parts_.code, call.span);
   parts_.store.guard([&] {
@@ -101,13 +101,13 @@ void AgentWork::ended(const CallInProgress& call, const Result<std::string_view>
   });
 }
 
-void AgentWork::notice_ended(const OperationNews& news) {
+void WorkDelivery::notice_ended(const OperationNews& news) {
   parts_.store.guard([&] {
     work_.notice_ended(news.notice, extensions::notice_outcome(news.outcome, news.flags));
   });
 }
 
-void AgentWork::report_left_over() {
+void WorkDelivery::report_left_over() {
   using extensions::DurableEvent;
   for (const durable::LeftOver& fiber : work_.fibers().take_left_over()) {
     const UnderSpan under(parts_.code, span_of_left_over(fiber.id));
@@ -117,13 +117,13 @@ void AgentWork::report_left_over() {
 }
 
 // The span under which the fiber was begun, not the one of the start that finds it.
-extensions::Span AgentWork::span_of_left_over(std::string_view fiber) {
+extensions::Span WorkDelivery::span_of_left_over(std::string_view fiber) {
   extensions::Span span;
   parts_.store.guard([&] { span = extensions::read_span(work_.trace_of_fiber(fiber)); });
   return span;
 }
 
-void AgentWork::continued(std::string_view fiber) {
+void WorkDelivery::continued(std::string_view fiber) {
   work_.continued(fiber);
   parts_.calls.for_each([&](CallId /*id*/, CallInProgress& call) {
     if (!call.work || call.work->kind != EventKind::kFiberRecovered || call.work->id != fiber)
@@ -133,7 +133,7 @@ void AgentWork::continued(std::string_view fiber) {
   });
 }
 
-extensions::Span AgentWork::span_of_run(durable::FiberHandle fiber) {
+extensions::Span WorkDelivery::span_of_run(durable::FiberHandle fiber) {
   auto* const spans = parts_.agent.extensions().find<extensions::WorkSpans>();
   const durable::Job* const job = spans != nullptr ? work_.fibers().find_running(fiber) : nullptr;
   return job != nullptr ? spans->span_of(extensions::SpannedWork::kFiber, job->id)

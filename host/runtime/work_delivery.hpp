@@ -18,7 +18,7 @@ class AgentStore;
 // Threads   The agent's shard.
 // Lifetime  The parts outlive it.
 // Failure   When storage fails, the agent breaks (AgentStore), and nothing begins.
-class AgentWork {
+class WorkDelivery {
  public:
   struct Parts {
     extensions::AgentContext& agent;
@@ -29,7 +29,7 @@ class AgentWork {
     AgentCalls& calls;
     CodeOnStack& code;
   };
-  explicit AgentWork(const Parts& parts);
+  explicit WorkDelivery(const Parts& parts);
 
   // An event of due work. Its call has begun.
   struct Begun {
