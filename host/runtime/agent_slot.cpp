@@ -5,16 +5,13 @@
 #include "extensions/connections.hpp"
 #include "runtime/agent_handles.hpp"
 #include "runtime/condemned_agents.hpp"
+#include "runtime/idleness.hpp"
 #include "runtime/shard_services.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace hearth::runtime {
 namespace {
-
-// An agent that was idle this long gives back caches. It stays in memory until its idle timeout.
-constexpr std::chrono::milliseconds kTrimAfter{1000};
 
 // How long until the next look at an agent that should be awake and cannot be.
 constexpr std::chrono::milliseconds kClassMissingRetry{60'000};
@@ -79,55 +76,28 @@ bool AgentSlot::is_ready_for(const Event& incoming) const {
   const Live* live = life_.as<Live>();
   if (live == nullptr || incoming.kind == EventKind::kConnect || !inbox_.empty()) return false;
   if (settling_ || live->live->broken() || (live->intent && !live->intent->when_idle)) return false;
-  return deliverable(incoming.kind, incoming.name, incoming.connection);
+  return delivery().may_begin(incoming.kind, incoming.name, incoming.connection);
 }
 
-bool AgentSlot::deliverable(EventKind kind, std::string_view name, ConnectionId connection) const {
+Delivery AgentSlot::delivery() const {
   const Resident& resident = *life_.resident();
   const LiveAgent& live = *resident.live;
-  if (live.lent() || live.checkpoint_due()) return false;
-  if (live.in_progress().client_events() >= resident.served->settings.max_events ||
-      live.is_crowded())
-    return false;
-  if (waits_for_calls(kind, name)) return false;
-  return connection == 0 || kind == EventKind::kConnect || !is_connecting(connection);
-}
-
-bool AgentSlot::is_connecting(ConnectionId connection) const {
-  const Connection* client = parts_.services.connections.find(connection);
-  return client != nullptr && client->connect_in_progress;
-}
-
-bool AgentSlot::waits_for_calls(EventKind kind, std::string_view name) const {
-  const Resident& resident = *life_.resident();
-  return rule_of(kind).runs_method && resident.live->in_progress().runs_method() &&
-         (resident.live->in_progress().runs_alone() ||
-          resident.served->call_order().runs_alone(kind, name));
+  const AgentCalls& calls = live.in_progress();
+  return {.clients = parts_.services.connections,
+          .order = resident.served->call_order(),
+          .is_full = live.lent() || live.checkpoint_due() || live.is_crowded() ||
+                     calls.client_events() >= resident.served->settings.max_events,
+          .runs_method = calls.runs_method(),
+          .runs_alone = calls.runs_alone()};
 }
 
 bool AgentSlot::deliver_next() {
   const Live* live = life_.as<Live>();
-  if (live == nullptr || live->live->broken() || live->goes_on_later) return false;
-  const extensions::CallOrder order = call_order();
-  // A client's later events wait behind its waiting call. Clients' calls wait behind a waiting call
-  // that runs alone.
-  std::vector<ConnectionId> held;
-  bool one_waits_alone = false;
-  std::optional<OwnedEvent> event = inbox_.queue().take_first([&](const OwnedEvent& each) {
-    if (std::ranges::find(held, each.connection) != held.end()) return false;
-    const bool is_method = rule_of(each.kind).runs_method;
-    const bool is_agents = each.origin && each.origin->is_agent();
-    const bool is_behind = one_waits_alone && is_method && !is_agents;
-    if (!is_behind && deliverable(each.kind, each.name, each.connection)) return true;
-    if (each.connection != 0 && order.holds_calls()) held.push_back(each.connection);
-    // An event that waits for its client's CONNECT does not block other calls.
-    one_waits_alone |= waits_for_calls(each.kind, each.name) && !is_connecting(each.connection) &&
-                       order.runs_alone(each.kind, each.name);
+  if (live == nullptr || live->live->broken() || live->goes_on_later || inbox_.empty())
     return false;
-  });
-  if (!event) return false;
-  deliver(std::move(*event));
-  return true;
+  std::optional<OwnedEvent> event = delivery().take_next(inbox_.queue());
+  if (event) deliver(std::move(*event));
+  return event.has_value();
 }
 
 extensions::CallOrder AgentSlot::call_order() const {
@@ -361,13 +331,13 @@ void AgentSlot::started(const Completion& completion) {
   parts_.services.logger.write(LogLevel::kDebug, "agent.started",
                                {{"class", key_.agent_class}, {"agent", key_.name}});
   touch();
-  arm_idle_timer(last_activity_ + std::min(kTrimAfter, live.served->settings.idle_timeout));
+  watch_idleness();
   if (live.intent && !live.intent->when_idle) {
     leave_now(false);
   } else if (permits_.any() || !live.live->work().empty()) {
     look();
   }
-  receive_visits();
+  if (state() == AgentState::kLive) visits_.go_to(*live.live);
 }
 
 void AgentSlot::connected(const Completion& completion) {
@@ -479,36 +449,34 @@ void AgentSlot::checkpoint(LiveAgent& agent) {
 // ---- idleness -----------------------------------------------------------------------------------
 
 void AgentSlot::touch() {
-  last_activity_ = parts_.services.loop.clock().steady_now();
+  last_activity_ = now();
   Live* live = life_.as<Live>();
-  if (live != nullptr && std::exchange(live->trimmed, false))
-    arm_idle_timer(last_activity_ + std::min(kTrimAfter, live->served->settings.idle_timeout));
+  if (live != nullptr && std::exchange(live->trimmed, false)) watch_idleness();
   if (in_memory()) parts_.admission.used(*this, last_activity_);
 }
 
-void AgentSlot::arm_idle_timer(SteadyTime due) {
+void AgentSlot::watch_idleness() {
   // One timer a live agent, moved only when it fires: traffic costs nothing.
-  life_.as<Live>()->idle_timer =
-      LoopTimer(parts_.services.loop, due, [this] { idle_timer_fired(); });
+  Live& live = *life_.as<Live>();
+  const SteadyTime due =
+      last_activity_ + next_look(live.served->settings.idle_timeout, live.trimmed);
+  live.idle_timer = LoopTimer(parts_.services.loop, due, [this] { look_if_idle(); });
 }
 
-void AgentSlot::idle_timer_fired() {
+void AgentSlot::look_if_idle() {
   Live& live = *life_.as<Live>();
-  const SteadyTime now = parts_.services.loop.clock().steady_now();
-  const std::chrono::milliseconds timeout = live.served->settings.idle_timeout;
-  if (!inbox_.empty() || !live.live->idle()) {
-    touch();
-    // With a shorter timeout it soon leaves memory anyway.
-    if (timeout >= kTrimAfter) live.live->trim(extensions::Trim::kUnused);
-  } else if (now - last_activity_ >= timeout) {
-    evict(EvictReason::kIdle);
-    return;
-  } else if (!live.trimmed && now - last_activity_ >= kTrimAfter) {
+  const bool is_busy = !inbox_.empty() || !live.live->idle();
+  const auto timeout = live.served->settings.idle_timeout;
+  const IdleStep step = idle_step(now() - last_activity_, timeout, is_busy, live.trimmed);
+  if (is_busy) touch();
+  if (step == IdleStep::kLeave) return evict(EvictReason::kIdle);
+  if (step == IdleStep::kTrimUnused) live.live->trim(extensions::Trim::kUnused);
+  if (step == IdleStep::kTrimAll) {
     live.live->trim(extensions::Trim::kAll);
     live.trimmed = true;
     if (live.live->checkpoint_due(true)) checkpoint(*live.live);
   }
-  arm_idle_timer(last_activity_ + (live.trimmed ? timeout : std::min(kTrimAfter, timeout)));
+  watch_idleness();
 }
 
 }  // namespace hearth::runtime

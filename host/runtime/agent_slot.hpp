@@ -6,8 +6,10 @@
 #include "runtime/admission.hpp"
 #include "runtime/agent_inbox.hpp"
 #include "runtime/agent_state.hpp"
+#include "runtime/agent_visits.hpp"
 #include "runtime/alarm_clock.hpp"
 #include "runtime/class_registry.hpp"
+#include "runtime/delivery.hpp"
 #include "runtime/live_agent.hpp"
 #include "runtime/types.hpp"
 #include "storage/agent_key.hpp"
@@ -219,18 +221,10 @@ class AgentSlot final : public Admission::Applicant {
   // end of the agent in any case.
   void count_trial();
   // ---- visits (agent_slot_visits.cpp) ----
-  void receive_visits();
-  // The agent is cold. A destroyed agent is not opened for visits that came before its end.
-  void tell_who_waits_for_cold(bool destroyed);
   void open_for_visits();
   // ---- turns ----
   [[nodiscard]] bool is_ready_for(const Event& incoming) const;
-  [[nodiscard]] bool deliverable(EventKind kind, std::string_view name,
-                                 ConnectionId connection) const;
-  // The client's CONNECT is in progress.
-  [[nodiscard]] bool is_connecting(ConnectionId connection) const;
-  // Calls in progress block this event (P8).
-  [[nodiscard]] bool waits_for_calls(EventKind kind, std::string_view name) const;
+  [[nodiscard]] Delivery delivery() const;
   // Of the agent's class. Valid as long as the class is.
   [[nodiscard]] extensions::CallOrder call_order() const;
   bool deliver_next();
@@ -249,8 +243,8 @@ class AgentSlot final : public Admission::Applicant {
   void forget(ConnectionId id);
   // ---- idleness ----
   void touch();
-  void arm_idle_timer(SteadyTime due);
-  void idle_timer_fired();
+  void watch_idleness();
+  void look_if_idle();
   // ---- the way out (agent_slot_exit.cpp) ----
   // The error for events that wait for the agent's start; nothing once it has started.
   [[nodiscard]] std::optional<Ending::StartFailure> if_waking(const char* why) const;
@@ -315,9 +309,9 @@ class AgentSlot final : public Admission::Applicant {
   const std::string segment_;
   AgentInbox inbox_;
   AgentLife life_;
-  std::vector<AgentVisit> visits_;  // until it is live or cold
-  HeldPermits permits_;             // held from the line for room until the agent is gone
-  bool settling_ = false;           // after_turn() is on the stack, or must do nothing now
+  AgentVisits visits_;
+  HeldPermits permits_;    // held from the line for room until the agent is gone
+  bool settling_ = false;  // after_turn() is on the stack, or must do nothing now
   SteadyTime last_activity_;
   std::shared_ptr<AgentSlot*> self_;  // tasks reach us through it; null after destruction
 };

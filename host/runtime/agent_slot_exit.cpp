@@ -238,9 +238,11 @@ void AgentSlot::gone(const Rest& rest, const std::string& trouble) {
   inbox_.part_with_unfinished();
   if (awaits_removal) was_condemned();
   // Otherwise its files are still being removed, and removal_is_over() tells the visits.
-  if (state() != AgentState::kCondemned) tell_who_waits_for_cold(rest.destroyed);
+  if (state() != AgentState::kCondemned) visits_.became_cold(rest.destroyed);
   go_on_after(std::move(ending), rest.destroyed);
-  if (!in_memory()) receive_visits();
+  if (!in_memory()) {
+    for (AgentVisit& waiting : visits_.take()) visit(std::move(waiting));
+  }
   if (awaits_removal) parts_.services.condemned.finish(key_);  // last: it may be over at once
   parts_.look_at_unused(*this);
   parts_.one_left();
@@ -293,7 +295,7 @@ void AgentSlot::await_removal() {
 void AgentSlot::removal_is_over() {
   if (state() != AgentState::kCondemned) return;
   life_.enter(Cold{});
-  tell_who_waits_for_cold(false);
+  visits_.became_cold(false);
   if (!inbox_.empty()) wake();
   parts_.look_at_unused(*this);
 }

@@ -9,10 +9,6 @@
 namespace hearth::runtime {
 namespace {
 
-Error visit_refused() {
-  return Error{Errc::kUnavailable, "the agent cannot be opened now; try again later"};
-}
-
 // Replaces a class whose library is not loaded: visits need none of its code.
 class AbsentClass final : public AgentClass {
  public:
@@ -41,32 +37,16 @@ class AbsentClass final : public AgentClass {
 }  // namespace
 
 void AgentSlot::visit(AgentVisit visit) {
-  switch (state()) {
-    case AgentState::kLive:
-      if (!visit.work) break;
-      return live()->receive(visit);
-    case AgentState::kOpened:
-    case AgentState::kWaking:
-    case AgentState::kLeaving:
-    case AgentState::kEnding: break;
-    case AgentState::kCondemned:
-      if (!visit.work) return visits_.push_back(std::move(visit));
-      return visit.tell(Error{Errc::kNotFound, "the agent was destroyed"});
-    case AgentState::kAwaitingRoom:
-    case AgentState::kAwaitingVersion:
-      if (!visit.work) return visit.tell(std::string());
-      return visit.tell(visit_refused());
-    case AgentState::kCold:
-      if (!visit.work && parts_.services.condemned.contains(key_)) {
-        visits_.push_back(std::move(visit));
-        return await_removal();
-      }
-      if (!visit.work) return visit.tell(std::string());
-      visits_.push_back(std::move(visit));
-      return open_for_visits();
+  const bool is_condemned = parts_.services.condemned.contains(key_);
+  switch (visit_step(state(), bool(visit.work), is_condemned)) {
+    case VisitStep::kReceive: return live()->receive(visit);
+    case VisitStep::kTellCold: return visit.tell(std::string());
+    case VisitStep::kRefuse: return visit.tell(visit_refused());
+    case VisitStep::kNotFound: return visit.tell(visit_of_destroyed());
+    case VisitStep::kWait: visits_.push(std::move(visit)); return hurry_end();
+    case VisitStep::kAwaitRemoval: visits_.push(std::move(visit)); return await_removal();
+    case VisitStep::kOpen: visits_.push(std::move(visit)); return open_for_visits();
   }
-  hurry_end();
-  visits_.push_back(std::move(visit));
 }
 
 bool AgentSlot::is_only_open() const {
@@ -118,24 +98,8 @@ std::vector<extensions::Wait> AgentSlot::list_waits() {
   return all;
 }
 
-// The agent is live or cold.
-void AgentSlot::receive_visits() {
-  for (AgentVisit& visit : std::exchange(visits_, {})) this->visit(std::move(visit));
-}
-
-void AgentSlot::tell_who_waits_for_cold(bool destroyed) {
-  std::erase_if(visits_, [destroyed](AgentVisit& visit) {
-    if (!visit.work) {
-      visit.tell(std::string());
-    } else if (destroyed) {
-      visit.tell(Error{Errc::kNotFound, "the agent was destroyed"});
-    }
-    return visit.is_over;
-  });
-}
-
 void AgentSlot::open_for_visits() {
-  std::vector<AgentVisit> visits = std::exchange(visits_, {});
+  std::vector<AgentVisit> visits = visits_.take();
   if (parts_.stopping || parts_.services.condemned.contains(key_)) {
     for (AgentVisit& visit : visits) visit.tell(visit_refused());
     return parts_.look_at_unused(*this);
