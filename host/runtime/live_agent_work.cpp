@@ -74,7 +74,7 @@ void LiveAgent::load_work(bool has_code) {
   work_waits_for_room_ = true;
 }
 
-// From a full disk on no work begins until there is room (AgentSlot::pump): a claim that fails
+// From a full disk on no work begins until there is room (AgentWork::begin_due): a claim that fails
 // breaks the agent.
 void LiveAgent::write_failed(const StorageError& failure) {
   if (dynamic_cast<const DiskFull*>(&failure) != nullptr) services_.data.note_full();
