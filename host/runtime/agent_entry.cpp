@@ -16,6 +16,8 @@ constexpr std::chrono::milliseconds kClassMissingRetry{60'000};
 
 constexpr std::chrono::milliseconds kNextTry{1'000};  // there was no room
 
+constexpr const char* kClassMissing = "the class is not loaded";
+
 // Replaces a class whose library is not loaded: visits need none of its code.
 class AbsentClass final : public AgentClass {
  public:
@@ -45,41 +47,25 @@ class AbsentClass final : public AgentClass {
 
 void AgentEntry::wake() {
   HEARTH_ASSERT(!place_.life.in_memory(), "wake() of an agent that is in memory");
-  AlarmClock& alarms = place_.services.alarms;
-  if (place_.shard.stopping) {
-    refuse_waiting(Error{Errc::kClosing, "the server is shutting down"}, kCloseGoingAway);
-    return;
-  }
+  if (place_.shard.stopping) return refuse_for_shutdown();
   if (place_.life.state() == AgentState::kCondemned ||
       place_.services.condemned.is_under_way(place_.key))
     return await_removal();
-  if (place_.services.condemned.contains(place_.key)) {
-    // Files that could not be removed must not come back.
-    refuse_waiting(Error{Errc::kUnavailable, "the agent is being destroyed; try again later"},
-                   kCloseTryAgainLater);
-    return;
-  }
+  // Files that could not be removed must not come back.
+  if (place_.services.condemned.contains(place_.key))
+    return refuse_for_now("the agent is being destroyed; try again later");
   std::shared_ptr<const ServedClass> served = place_.services.classes.find(place_.segment);
+  if (!served || !served->refusal.empty() || awaits_decision(*served))
+    place_.services.alarms.look_again(place_.key, kClassMissingRetry);
   if (!served) {
-    alarms.look_again(place_.key, kClassMissingRetry);
-    const Error missing{Errc::kUnavailable, "the class is not loaded"};
-    if (!place_.services.classes.is_awaited(place_.segment))
-      return refuse_waiting(missing, kCloseTryAgainLater);
+    if (!place_.services.classes.is_awaited(place_.segment)) return refuse_for_now(kClassMissing);
     // Events of the agent's own clients wait with their clients, CLOSE included.
     leave_room_line();
-    place_.inbox.refuse_strangers(missing, kCloseTryAgainLater);
-    place_.look_at_unused();
-    return;
+    place_.inbox.refuse_strangers(Error{Errc::kUnavailable, kClassMissing}, kCloseTryAgainLater);
+    return place_.look_at_unused();
   }
-  if (!served->refusal.empty()) {
-    alarms.look_again(place_.key, kClassMissingRetry);
-    refuse_waiting(Error{Errc::kUnavailable, served->refusal}, kCloseTryAgainLater);
-    return;
-  }
-  if (awaits_decision(*served)) {
-    alarms.look_again(place_.key, kClassMissingRetry);
-    return;
-  }
+  if (!served->refusal.empty()) return refuse_for_now(served->refusal);
+  if (awaits_decision(*served)) return;
   forget_failed_start();
   if (!lacks_room()) make_instance(std::move(served));
 }
@@ -180,7 +166,7 @@ void AgentEntry::go_on_after(GoneAgent gone) {
   if (ending.start_failure) {
     const auto& [failure, is_for_clients, call, span] = *ending.start_failure;
     place_.services.metrics.of_class(place_.key.agent_class).failed_starts.add();
-    place_.write_failure("agent.start_failed", failure, call, span);
+    place_.services.write_failure("agent.start_failed", place_.key, failure, call, span);
     if (place_.life.state() == AgentState::kCondemned) return;  // the end of the removal wakes it
     start_failed(version, Error{Errc::kUnavailable,
                                 is_for_clients || place_.services.limits.show_failures
@@ -206,7 +192,11 @@ void AgentEntry::await_removal() {
   place_.life.enter(Condemned{});
 }
 
-void AgentEntry::begin_shutdown() {
+void AgentEntry::refuse_for_now(std::string why) {
+  refuse_waiting(Error{Errc::kUnavailable, std::move(why)}, kCloseTryAgainLater);
+}
+
+void AgentEntry::refuse_for_shutdown() {
   forget_failed_start();
   refuse_waiting(Error{Errc::kClosing, "the server is shutting down"}, kCloseGoingAway);
 }
@@ -300,7 +290,7 @@ void AgentEntry::refuse_for_room(RoomLack lack) {
                                    {"advice", "raise the limit of open files (LimitNOFILE)"}});
   }
   services.alarms.look_again(place_.key, kNextTry);
-  refuse_waiting(Error{Errc::kUnavailable, why}, kCloseTryAgainLater);
+  refuse_for_now(why);
 }
 
 // ---- a version on trial, and a class that is not served ----
@@ -360,8 +350,8 @@ void AgentEntry::class_is_back() {
 void AgentEntry::class_is_gone() {
   if (place_.life.in_memory()) return;
   forget_failed_start();
-  refuse_waiting(Error{Errc::kUnavailable, "the class is not loaded"}, kCloseServiceRestart);
-  place_.inbox.end_clients(kCloseServiceRestart, "the class is not loaded");
+  refuse_waiting(Error{Errc::kUnavailable, kClassMissing}, kCloseServiceRestart);
+  place_.inbox.end_clients(kCloseServiceRestart, kClassMissing);
 }
 
 }  // namespace hearth::runtime

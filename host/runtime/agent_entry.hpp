@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace hearth::runtime {
@@ -30,11 +31,10 @@ class AgentEntry {
   void go_on_after(GoneAgent gone);
 
   // ---- while it is not in memory ----
-  void refuse_waiting(const Error& error, std::uint16_t close_code);
   // Files of a destroyed agent are removed first.
   void await_removal();
   // The server stops.
-  void begin_shutdown();
+  void refuse_for_shutdown();
   // As Admission::Applicant.
   [[nodiscard]] Admission::Need need() const;
   void take_turn(const Admission::Verdict& verdict);
@@ -59,6 +59,8 @@ class AgentEntry {
   // Does nothing if the agent is not in the line. Events and visits that still wait ask again.
   void leave_room_line();
   void refuse_for_room(RoomLack lack);
+  void refuse_for_now(std::string why);
+  void refuse_waiting(const Error& error, std::uint16_t close_code);
   // Answers the waiting events with the failure to start on `version`, now or once it is certain
   // that this version stays. If another version is served by now, that version gets them.
   void start_failed(const std::shared_ptr<StartCounts>& version, Error failure);

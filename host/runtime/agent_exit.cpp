@@ -62,8 +62,9 @@ void AgentExit::leave_now() {
 
 void AgentExit::leave_if_idle() {
   Live* live = place_.life.as<Live>();
-  if (live == nullptr || !is_idle(*live)) return;
-  if (live->candidacy || (live->intent && live->intent->when_idle)) leave_for_version(*live);
+  if (live == nullptr) return;
+  const bool waits = live->candidacy || (live->intent && live->intent->when_idle);
+  if (waits && is_idle(*live)) leave_for_version(*live);
 }
 
 void AgentExit::leave_for_version(Live& live) {
@@ -100,21 +101,15 @@ void AgentExit::begin(Ending how) {
   static_cast<Resident&>(how) = std::move(*resident);
   const Ending& ending = place_.life.enter(std::move(how));
   // The end of an idle agent is not urgent, and after a recovery there are thousands.
-  if (ending.reason == EvictReason::kIdle && !place_.shard.stopping) {
-    end_in_turn(StepKind::kDeparture);
-  } else {
-    post_end();
-  }
+  const bool is_urgent = ending.reason != EvictReason::kIdle || place_.shard.stopping;
+  end_soon(is_urgent ? std::nullopt : std::optional(StepKind::kDeparture));
 }
 
-void AgentExit::post_end() {
-  place_.life.as<Ending>()->pace = Ending::Pace::kPosted;
-  place_.services.loop.post(place_.task([this] { end_now(); }));
-}
-
-void AgentExit::end_in_turn(StepKind kind) {
-  place_.life.as<Ending>()->pace = Ending::Pace::kWaitsForTurn;
-  place_.shard.steps.add(kind, place_.task([this] { end_now(); }));
+void AgentExit::end_soon(std::optional<StepKind> turn) {
+  place_.life.as<Ending>()->pace = turn ? Ending::Pace::kWaitsForTurn : Ending::Pace::kPosted;
+  auto end = place_.task([this] { end_now(); });
+  if (turn) return place_.shard.steps.add(*turn, std::move(end));
+  place_.services.loop.post(std::move(end));
 }
 
 void AgentExit::end_now() {
@@ -124,14 +119,14 @@ void AgentExit::end_now() {
 
 void AgentExit::hurry() {
   const Ending* ending = place_.life.as<Ending>();
-  if (ending != nullptr && ending->pace == Ending::Pace::kWaitsForTurn) post_end();
+  if (ending != nullptr && ending->pace == Ending::Pace::kWaitsForTurn) end_soon();
 }
 
 void AgentExit::hurry_for_work() {
   Ending* const ending = place_.life.as<Ending>();
   if (ending == nullptr) return;
   if (ending->was_only_opened()) ending->has_come_for_work = true;
-  if (ending->pace == Ending::Pace::kWaitsForTurn) end_in_turn(StepKind::kWaking);
+  if (ending->pace == Ending::Pace::kWaitsForTurn) end_soon(StepKind::kWaking);
 }
 
 void AgentExit::finish_end() {

@@ -81,9 +81,8 @@ class AgentExit {
   void leave_for_version(Live& live);
   // Ends the agent if its end is certain and not in progress.
   void end_now();
-  void post_end();
-  // The end of an idle agent is one of the paced steps, so it may be late.
-  void end_in_turn(StepKind kind);
+  // From the loop; with `turn` as one of the paced steps of this kind, so it may be late.
+  void end_soon(std::optional<StepKind> turn = std::nullopt);
   void finish_end();
   // The last answers have left.
   void end_instance(Rest rest);

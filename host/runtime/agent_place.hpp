@@ -10,7 +10,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 
 namespace hearth::runtime {
@@ -56,13 +55,17 @@ struct AgentPlace {
   }
   [[nodiscard]] SteadyTime now() const { return services.loop.clock().steady_now(); }
   // The version of the agent's code: that of its instance, else the one that is served, or null.
-  [[nodiscard]] std::shared_ptr<const ServedClass> served() const;
+  [[nodiscard]] std::shared_ptr<const ServedClass> served() const {
+    const Resident* const resident = life.resident();
+    return resident != nullptr ? resident->served : services.classes.find(segment);
+  }
   void look_at_unused() const { shard.look_at_unused(slot); }
   // The client, whose agent has seen CLOSE or never knew it.
-  void forget(ConnectionId id);
-  // Logs that an event has failed.
-  void write_failure(std::string_view line, const Error& failure, CallId call,
-                     const extensions::Span& span) const;
+  void forget(ConnectionId id) {
+    if (LiveAgent* agent = life.live()) agent->in_progress().forget_connection(id);
+    inbox.forget(id);
+    look_at_unused();
+  }
 };
 
 }  // namespace hearth::runtime

@@ -130,45 +130,27 @@ void AgentSlot::visit(AgentVisit visit) {
   }
 }
 
-std::vector<extensions::Wait> AgentSlot::list_waits() {
+std::vector<extensions::Wait> AgentSlot::list_waits() const {
   using extensions::WaitKind;
   std::vector<extensions::Wait> all;
   if (life().is_only_open()) return all;
-  Resident* const resident = place_.life.resident();
-  if (resident != nullptr && resident->live) all = resident->live->waits();
+  if (LiveAgent* const agent = life().live()) all = agent->waits();
   const auto add = [&](WaitKind kind, std::optional<SteadyTime> since, std::string detail = {}) {
     extensions::Wait wait{.kind = kind, .detail = std::move(detail)};
     if (since) wait.since_ms = unix_millis_of(*since, place_.services.loop.clock());
     all.push_back(std::move(wait));
   };
-  switch (place_.life.state()) {
-    case AgentState::kCold:
-      if (!place_.inbox.empty()) add(WaitKind::kNoClass, std::nullopt);
-      break;
-    case AgentState::kAwaitingRoom:
-      add(WaitKind::kRoom, place_.life.as<AwaitingRoom>()->since);
-      break;
-    case AgentState::kAwaitingVersion: {
-      const AwaitingVersion& awaiting = *place_.life.as<AwaitingVersion>();
-      add(WaitKind::kTrial, awaiting.since, awaiting.failure.message);
-      break;
-    }
-    case AgentState::kCondemned: add(WaitKind::kRemoval, std::nullopt); break;
-    case AgentState::kWaking: add(WaitKind::kStart, place_.life.as<Waking>()->since); break;
-    case AgentState::kLeaving: {
-      const Leaving& leaving = *place_.life.as<Leaving>();
-      add(WaitKind::kEviction, leaving.since, std::string(to_string(leaving.reason)));
-      break;
-    }
-    case AgentState::kEnding: {
-      const Ending& ending = *place_.life.as<Ending>();
-      if (ending.pace == Ending::Pace::kUnderWay)
-        add(WaitKind::kEviction, std::nullopt, std::string(to_string(ending.reason)));
-      break;
-    }
-    case AgentState::kOpened:
-    case AgentState::kLive: break;
-  }
+  if (life().as<Cold>() != nullptr && !inbox().empty()) add(WaitKind::kNoClass, std::nullopt);
+  if (const auto* line = life().as<AwaitingRoom>()) add(WaitKind::kRoom, line->since);
+  if (const auto* trial = life().as<AwaitingVersion>())
+    add(WaitKind::kTrial, trial->since, trial->failure.message);
+  if (life().as<Condemned>() != nullptr) add(WaitKind::kRemoval, std::nullopt);
+  if (const auto* start = life().as<Waking>()) add(WaitKind::kStart, start->since);
+  if (const auto* eviction = life().as<Leaving>())
+    add(WaitKind::kEviction, eviction->since, std::string(to_string(eviction->reason)));
+  const auto* const ending = life().as<Ending>();
+  if (ending != nullptr && ending->pace == Ending::Pace::kUnderWay)
+    add(WaitKind::kEviction, std::nullopt, std::string(to_string(ending->reason)));
   return all;
 }
 
@@ -203,7 +185,7 @@ void AgentSlot::removal_is_over() {
 }
 
 void AgentSlot::begin_shutdown() {
-  if (!life().in_memory()) return entry_.begin_shutdown();
+  if (!life().in_memory()) return entry_.refuse_for_shutdown();
   exit_.hurry();
   const Live* live = place_.life.as<Live>();
   if (live != nullptr && !live->settling && live->live->in_progress().empty() &&

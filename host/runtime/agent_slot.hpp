@@ -96,7 +96,7 @@ class AgentSlot final : public Admission::Applicant {
   // How long one event may be in progress: as the class says, else as the server does.
   [[nodiscard]] std::chrono::milliseconds call_timeout() const;
   // What the agent waits for, but for its durable work and the permits of its shard.
-  [[nodiscard]] std::vector<extensions::Wait> list_waits();
+  [[nodiscard]] std::vector<extensions::Wait> list_waits() const;
 
   // Delivers the event, or queues it and wakes the agent.
   void accept(Event incoming);

@@ -81,39 +81,38 @@ void AgentTurns::deliver(OwnedEvent event) {
 
 // ---- START and CONNECT --------------------------------------------------------------------------
 
-std::optional<Ending::StartFailure> AgentTurns::if_waking(const char* why) const {
-  const Waking* const waking = place_.life.as<Waking>();
-  if (waking == nullptr) return std::nullopt;
-  return Ending::StartFailure{.error = Error{Errc::kInternal, why}, .span = waking->span};
+void AgentTurns::end(EvictReason reason, const char* why) {
+  Ending how{.reason = reason};
+  if (const Waking* const waking = place_.life.as<Waking>())
+    how.start_failure =
+        Ending::StartFailure{.error = Error{Errc::kInternal, why}, .span = waking->span};
+  exit_.begin(std::move(how));
+}
+
+void AgentTurns::start_failed(const Completion& completion, const Error& why) {
+  exit_.begin(Ending{.reason = EvictReason::kAdmin,
+                     .start_failure = Ending::StartFailure{
+                         .error = why, .call = completion.call, .span = completion.span}});
 }
 
 void AgentTurns::migrated(const Completion& completion) {
   if (place_.life.state() != AgentState::kWaking)
     return;  // the agent leaves, and MIGRATE is rolled back
   const Result<void> begun = place_.life.live()->migrated(completion);
-  if (begun.has_error())
-    exit_.begin(
-        Ending{.reason = EvictReason::kAdmin,
-               .start_failure = Ending::StartFailure{
-                   .error = begun.error(), .call = completion.call, .span = completion.span}});
+  if (begun.has_error()) start_failed(completion, begun.error());
 }
 
 void AgentTurns::started(const Completion& completion) {
   // An agent that ends whenever it starts must not be started again and again for one waiting
   // event.
-  std::optional<Ending::StartFailure> failure;
-  if (completion.error) failure = Ending::StartFailure{.error = *completion.error};
-  if (!failure && place_.life.live()->broken()) failure = if_waking("the agent's storage failed");
-  if (!failure && place_.life.live()->eviction_requested())
-    failure = if_waking("the agent evicted itself as it started");
-  if (failure) {
-    failure->call = completion.call;
-    failure->span = completion.span;
-    exit_.begin(Ending{.reason = EvictReason::kAdmin, .start_failure = std::move(failure)});
-    return;
-  }
+  if (completion.error) return start_failed(completion, *completion.error);
   Waking* waking = place_.life.as<Waking>();
   if (waking == nullptr) return;
+  const char* const trouble = waking->live->broken() ? "the agent's storage failed"
+                              : waking->live->eviction_requested()
+                                  ? "the agent evicted itself as it started"
+                                  : nullptr;
+  if (trouble != nullptr) return start_failed(completion, Error{Errc::kInternal, trouble});
   if (waking->served->settings.is_object) {
     place_.services.metrics.of_class(place_.key.agent_class)
         .object_started(place_.now() - waking->since);
@@ -146,8 +145,8 @@ void AgentTurns::connected(const Completion& completion) {
   client->connect_in_progress = false;
   client->forget_headers();
   if (completion.error) {
-    place_.write_failure("agent.connect_failed", *completion.error, completion.call,
-                         completion.span);
+    place_.services.write_failure("agent.connect_failed", place_.key, *completion.error,
+                                  completion.call, completion.span);
     (void)place_.life.live()->of<extensions::ConnectionExtension>().close(
         completion.connection, kCloseInternalError, "connection set-up failed");
   }
@@ -180,14 +179,11 @@ void AgentTurns::settle() {
     if (delivered == 0) began = last_activity_;
     // An agent that destroys itself whenever it starts must not be started again and again for one
     // waiting event.
-    if (agent->destruction_requested())
-      exit_.begin(Ending{.reason = EvictReason::kDestroyed,
-                         .start_failure = if_waking("the agent destroyed itself")});
+    if (agent->destruction_requested()) end(EvictReason::kDestroyed, "the agent destroyed itself");
     for (const Completion& completion : agent->in_progress().take_completions())
       completed(completion);
     if (agent->broken()) {
-      exit_.begin(Ending{.reason = EvictReason::kAdmin,
-                         .start_failure = if_waking("the agent's storage failed")});
+      end(EvictReason::kAdmin, "the agent's storage failed");
     } else if (agent->eviction_requested()) {
       exit_.evict(EvictReason::kAdmin);
     }

@@ -9,7 +9,6 @@
 #include "runtime/delivery.hpp"
 
 #include <chrono>
-#include <optional>
 
 namespace hearth::runtime {
 
@@ -45,8 +44,9 @@ class AgentTurns {
   void migrated(const Completion& completion);
   void started(const Completion& completion);
   void connected(const Completion& completion);
-  // The error for events that wait for the agent's start; nothing once it has started.
-  [[nodiscard]] std::optional<Ending::StartFailure> if_waking(const char* why) const;
+  // Ends the agent; while it starts, its start has failed.
+  void end(EvictReason reason, const char* why);
+  void start_failed(const Completion& completion, const Error& why);
   // Lends the agent for a checkpoint, and takes it back. Only this agent waits for the device; its
   // slot keeps it meanwhile.
   void checkpoint(LiveAgent& agent);

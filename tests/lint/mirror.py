@@ -107,7 +107,6 @@ TESTED_ELSEWHERE = {
     "runtime/agent_clients": "tests/runtime/live_agent_clients_test.cpp",
     "runtime/agent_entry": "tests/runtime/agent_slot_room_test.cpp",
     "runtime/agent_exit": "tests/runtime/agent_slot_test.cpp",
-    "runtime/agent_place": "tests/runtime/agent_slot_test.cpp",
     "runtime/agent_turns": "tests/runtime/agent_slot_test.cpp",
     "runtime/agent_work": "tests/runtime/live_agent_work_test.cpp",
     "runtime/connection": "tests/runtime/connections_test.cpp",
