@@ -1,34 +1,24 @@
 #pragma once
 // One agent's place on its shard. The agent comes and goes; its clients stay here.
 
-#include "base/error.hpp"
 #include "extensions/wait.hpp"
-#include "runtime/admission.hpp"
-#include "runtime/agent_inbox.hpp"
-#include "runtime/agent_state.hpp"
-#include "runtime/alarm_clock.hpp"
-#include "runtime/class_registry.hpp"
-#include "runtime/live_agent.hpp"
-#include "runtime/types.hpp"
-#include "storage/agent_key.hpp"
+#include "runtime/agent_entry.hpp"
+#include "runtime/agent_exit.hpp"
+#include "runtime/agent_place.hpp"
+#include "runtime/agent_turns.hpp"
+#include "runtime/agent_visits.hpp"
+#include "runtime/agent_work.hpp"
 
 #include <chrono>
-#include <functional>
-#include <memory>
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace hearth::runtime {
 
-class AgentHandles;
-class PacedSteps;
-enum class StepKind : std::uint8_t;
-struct ShardServices;
-
 // Promises (states and transitions: agent_state.hpp)
-//  P1 One path   There is one way in, wake(), and one way out, finish_end(), whatever the reason.
+//  P1 One path   There is one way in, AgentEntry, and one way out, AgentExit, whatever the reason.
 //  P2 Order      Events of a connection are delivered in the order received, after its CONNECT is
 //                over; events without a connection in the order received.
 //  P3 Bounded    At most max_waiting calls and requests wait, with at most max_waiting_bytes;
@@ -38,8 +28,8 @@ struct ShardServices;
 //                with 4410.
 //  P6 Again      A CONNECT or an idempotent call that an eviction cuts off is delivered again to
 //                the next instance, before the events that wait.
-//  P7 Shared     In one turn of the loop an agent gets at most kMostAtOnce of its waiting events,
-//                and no further one after kLongestAtOnce.
+//  P7 Shared     In one turn of the loop an agent gets at most AgentTurns::kMostAtOnce of its
+//                waiting events, and no further one after kLongestAtOnce.
 //  P8 Alone      While a call or a request that runs alone (extensions/call_order.hpp) is in
 //                progress, no other call or request is.
 //
@@ -85,43 +75,29 @@ struct ShardServices;
 //            nor the live agent.
 class AgentSlot final : public Admission::Applicant {
  public:
-  static constexpr unsigned kMostAtOnce = 64;
-  static constexpr std::chrono::milliseconds kLongestAtOnce{5};
-
-  // The parts of its shard that all slots use. They and this outlive the slots.
-  struct Parts {
-    ShardServices& services;  // what live agents use, and the slot too
-    Admission& admission;     // its residents: slots in memory
-    AgentHandles& handles;
-    PacedSteps& steps;
-    const bool& stopping;  // the server stops: no agent is woken
-    // The slot may be unused. The shard removes it soon if it is still unused then.
-    std::function<void(const AgentSlot& slot)> look_at_unused;
-    // An agent has left memory.
-    std::function<void()> one_left;
-    // The agent was condemned, and with it the agents below it: those end soon.
-    std::function<void(const storage::AgentKey& key)> end_below;
-  };
-
-  AgentSlot(const Parts& parts, storage::AgentKey key, std::string segment);
+  AgentSlot(const ShardParts& parts, storage::AgentKey key, std::string segment);
   ~AgentSlot();
   AgentSlot(const AgentSlot&) = delete;
   AgentSlot& operator=(const AgentSlot&) = delete;
 
-  [[nodiscard]] AgentState state() const { return life_.state(); }
-  [[nodiscard]] bool in_memory() const { return life_.resident() != nullptr; }
-  // Null: the agent is not in memory, or its database could not be opened and it ends.
-  [[nodiscard]] LiveAgent* live();
+  [[nodiscard]] const storage::AgentKey& key() const { return place_.key; }
+  // How the class is named in URLs.
+  [[nodiscard]] const std::string& segment() const { return place_.segment; }
+  [[nodiscard]] const AgentLife& life() const { return place_.life; }
+  [[nodiscard]] AgentInbox& inbox() { return place_.inbox; }
+  [[nodiscard]] const AgentInbox& inbox() const { return place_.inbox; }
+  [[nodiscard]] AgentEntry& entry() { return entry_; }
+  [[nodiscard]] AgentTurns& turns() { return turns_; }
+  [[nodiscard]] const AgentTurns& turns() const { return turns_; }
+  [[nodiscard]] AgentWork& work() { return work_; }
+  [[nodiscard]] AgentExit& exit() { return exit_; }
   // Not in memory nor in the line for room, without clients and without events that wait.
-  [[nodiscard]] bool is_unused() const {
-    return !in_memory() && inbox_.clients().empty() && inbox_.empty() && !stands_in_line() &&
-           visits_.empty();
-  }
-
+  [[nodiscard]] bool is_unused() const;
   // How long one event may be in progress: as the class says, else as the server does.
   [[nodiscard]] std::chrono::milliseconds call_timeout() const;
+  // What the agent waits for, but for its durable work and the permits of its shard.
+  [[nodiscard]] std::vector<extensions::Wait> list_waits() const;
 
-  // ---- events in ----
   // Delivers the event, or queues it and wakes the agent.
   void accept(Event incoming);
   // A new client, in state kWaiting. The slot makes its CONNECT event.
@@ -129,24 +105,13 @@ class AgentSlot final : public Admission::Applicant {
   // The client's socket is gone. The connection is forgotten after the agent has seen CLOSE, or at
   // once if the agent never knew it.
   void disconnected(ConnectionId id, std::uint16_t code, std::string_view reason, bool was_clean);
-
   // Brings the agent into memory.
   void be_awake();
-  // What an administrator does with its data (agent_visit.hpp; agent_slot_visits.cpp).
+  // Work of an agent in memory is due. If the agent waits for its turn to end, it ends soon, so
+  // that it can be woken again for the work.
+  void come_for_work();
+  // What an administrator does with its data (agent_visit.hpp).
   void visit(AgentVisit visit);
-  // The agent is in memory for visits alone, without an instance.
-  [[nodiscard]] bool is_only_open() const;
-  // What the agent waits for, but for its durable work and the permits of its shard.
-  [[nodiscard]] std::vector<extensions::Wait> list_waits();
-
-  // ---- the way out (agent_slot_exit.cpp) ----
-  // Begins the eviction of a live agent; does nothing in any other state. `grace`: for EVICT; 0: no
-  // EVICT is sent. Without it: as the class says.
-  void evict(EvictReason reason, std::chrono::milliseconds grace);
-  void evict(EvictReason reason);
-  // Ends the agent without EVICT, also while it starts or leaves. Does nothing if the agent is not
-  // in memory or its end is certain.
-  void end(EvictReason reason);
   // The server stops: refuses the events that wait. Evicts the agent at once unless it is busy.
   void begin_shutdown();
   // The agent was condemned while it was not in memory. Ends its clients and their events; its
@@ -155,171 +120,21 @@ class AgentSlot final : public Admission::Applicant {
   // The events that wait meet a new agent, or are refused if the files could not be removed.
   void removal_is_over();
 
-  // ---- durable work (agent_slot_work.cpp) ----
-  // Work of an agent in memory is due. If the agent waits for its turn to end, it ends soon, so
-  // that it can be woken again for the work.
-  void come_for_work();
-  // It is the agent's turn to recover. The slot takes the permit if the agent can use it.
-  void let_recover();
-  // The agent is not in memory, and a permit of this kind is free: the slot takes it if the agent
-  // wakes.
-  void wake_for_work(PermitKind kind);
-
-  // ---- Admission::Applicant (agent_slot_room.cpp) ----
-  [[nodiscard]] Admission::Need need() const override;
+  // ---- Admission::Applicant ----
+  [[nodiscard]] Admission::Need need() const override { return entry_.need(); }
   [[nodiscard]] bool may_leave_for_room() const override;
   void leave_for_room() override;
-  void take_turn(const Admission::Verdict& verdict) override;
-
-  // ---- another version of its class, or none (agent_slot_versions.cpp) ----
-  // The version of its code; null: the agent is cold.
-  [[nodiscard]] const ServedClass* version() const;
-  // The agent has to leave its version, for `reason`: before its next event, at leave_here(), or
-  // once it has started. With `when_idle`, it leaves at its next idle moment instead of before its
-  // next event.
-  void must_leave(EvictReason reason, bool when_idle);
-  // The agent leaves now if it must. Called from a task of the loop, with none of the agent's code
-  // on the stack. A sudden eviction is over when this returns, except for closing files on another
-  // thread: so a caller that paces many evictions knows the cost of each.
-  void leave_here();
-  // The agent leaves without EVICT, even while it is starting.
-  void leave_suddenly(EvictReason reason);
-  // A live agent leaves and comes back on the version under trial if the trial has a place: now, or
-  // when it is idle.
-  void may_try(const std::shared_ptr<VersionTrial>& trial);
-  // The trial is decided: events behind a start that failed need not wait any longer.
-  void trial_is_over();
-  // The class that the agent waited for is back; or the wait for it is over, and the agent's
-  // clients are told to try again later.
-  void class_is_back();
-  void class_is_gone();
-  void end_clients(std::uint16_t code, std::string_view why) { inbox_.end_clients(code, why); }
-
-  [[nodiscard]] const storage::AgentKey& key() const { return key_; }
-  // How the class is named in URLs.
-  [[nodiscard]] const std::string& segment() const { return segment_; }
-  [[nodiscard]] const std::vector<ConnectionId>& connections() const { return inbox_.clients(); }
-  // When an event last came, or a turn of the instance ended.
-  [[nodiscard]] SteadyTime last_activity() const { return last_activity_; }
-  // As LiveAgent::Parts.
-  void after_turn();
+  void take_turn(const Admission::Verdict& verdict) override { entry_.take_turn(verdict); }
 
  private:
-  [[nodiscard]] SteadyTime now() const;
-  // A task for the loop: does `what`, if this slot is still there.
-  [[nodiscard]] std::function<void()> task(void (*what)(AgentSlot& slot)) const;
-  // ---- the way in ----
-  void wake();
-  void make_instance(std::shared_ptr<const ServedClass> served);
-  // Opens the database. Throws StorageError.
-  [[nodiscard]] std::unique_ptr<LiveAgent> make_live(const Resident& resident);
-  void migrated(const Completion& completion);
-  void started(const Completion& completion);
-  // Counts the agent for its version, once that has gone on with the fibers that are due; at the
-  // end of the agent in any case.
-  void count_trial();
-  // ---- visits (agent_slot_visits.cpp) ----
-  void receive_visits();
-  // The agent is cold. A destroyed agent is not opened for visits that came before its end.
-  void tell_who_waits_for_cold(bool destroyed);
-  void open_for_visits();
-  // ---- turns ----
-  [[nodiscard]] bool is_ready_for(const Event& incoming) const;
-  [[nodiscard]] bool deliverable(EventKind kind, std::string_view name,
-                                 ConnectionId connection) const;
-  // The client's CONNECT is in progress.
-  [[nodiscard]] bool is_connecting(ConnectionId connection) const;
-  // Calls in progress block this event (P8).
-  [[nodiscard]] bool waits_for_calls(EventKind kind, std::string_view name) const;
-  // Of the agent's class. Valid as long as the class is.
-  [[nodiscard]] extensions::CallOrder call_order() const;
-  bool deliver_next();
-  void deliver(OwnedEvent event);
-  // This turn of the loop has delivered enough: the other events are delivered in the next one
-  // (P7).
-  void go_on_later();
-  void go_on();
-  void settle();
-  void after_settling();
-  // Lends the agent for a checkpoint, and takes it back. Only this agent waits for the device; its
-  // slot keeps it meanwhile.
-  void checkpoint(LiveAgent& agent);
-  void completed(const Completion& completion);
-  void connected(const Completion& completion);
-  void forget(ConnectionId id);
-  // ---- idleness ----
-  void touch();
-  void arm_idle_timer(SteadyTime due);
-  void idle_timer_fired();
-  // ---- the way out (agent_slot_exit.cpp) ----
-  // The error for events that wait for the agent's start; nothing once it has started.
-  [[nodiscard]] std::optional<Ending::StartFailure> if_waking(const char* why) const;
-  // Logs that an event has failed.
-  void write_failure(std::string_view line, const Error& failure, CallId call,
-                     const extensions::Span& span) const;
-  void leave(EvictReason reason, std::chrono::milliseconds grace, bool wake_again);
-  // Does nothing if the end is certain already.
-  void begin_ending(Ending how);
-  void post_end();
-  // The end of an idle agent is one of the paced steps, so it may be late.
-  void end_in_turn(StepKind kind);
-  // An event or a visit waits for this agent now.
-  void hurry_end();
-  // Ends the agent if its end is certain and not in progress.
-  void end_now();
-  void finish_end();
-  // What the slot must know of the instance when it is gone.
-  struct Rest {
-    durable::Wake next_wake;
-    std::optional<std::int64_t> next_look;  // Unix milliseconds
-    std::chrono::milliseconds at_least{0};
-    bool destroyed = false;
-  };
-  // end_instance(): the last answers have left. gone(): the database is closed; `trouble` says what
-  // went wrong, or is empty.
-  void end_instance(Rest rest);
-  void gone(const Rest& rest, const std::string& trouble);
-  void go_on_after(Ending ending, bool destroyed);
-  void refuse_waiting(const Error& error, std::uint16_t close_code);
-  void await_removal();
-  // The error for a call in progress. After a destruction it must not invite a retry: the retry
-  // would meet a new agent.
-  [[nodiscard]] static Error why_it_ended(EvictReason reason);
-  // ---- durable work (agent_slot_work.cpp) ----
-  // Begins one thing that is due, and comes back while there is more. Each is a paced step, so that
-  // clients' frames and other agents' work come in between.
-  void pump();
-  void look();
-  void give_back_permits();
-  // ---- room (agent_slot_room.cpp) ----
-  // True: there is no room now. The agent stands in the line, or its events have been refused.
-  bool lacks_room();
-  // The agent had its turn, and another taker got the free descriptors.
-  void rejoin_room_line();
-  // Does nothing if the agent is not in the line. Events and visits that still wait ask again.
-  void leave_room_line();
-  void refuse_for_room(RoomLack lack);
-  // ---- versions (agent_slot_versions.cpp) ----
-  // The agent ends now if it must leave, and with `wake_again` is woken at once.
-  void leave_now(bool wake_again);
-  void leave_while_idle();
-  // Answers the waiting events with the failure to start on `version`, now or once it is certain
-  // that this version stays. If another version is served by now, that version gets them.
-  void start_failed(const std::shared_ptr<StartCounts>& version, Error failure);
-  // The agent has failed to start on this version, and may yet get another one.
-  [[nodiscard]] bool awaits_decision(const ServedClass& version) const;
-  void forget_failed_start();
+  void gone(GoneAgent gone);
 
-  const Parts& parts_;
-  const storage::AgentKey key_;
-  const std::string segment_;
-  AgentInbox inbox_;
-  AgentLife life_;
-  std::vector<AgentVisit> visits_;  // until it is live or cold
-  HeldPermits permits_;             // held from the line for room until the agent is gone
-  bool settling_ = false;           // after_turn() is on the stack, or must do nothing now
-  SteadyTime last_activity_;
-  std::shared_ptr<AgentSlot*> self_;  // tasks reach us through it; null after destruction
+  AgentPlace place_;
+  AgentVisits visits_;
+  AgentWork work_;
+  AgentExit exit_;
+  AgentTurns turns_;
+  AgentEntry entry_;
 };
 
 }  // namespace hearth::runtime

@@ -75,9 +75,10 @@ using Candidacy = std::unique_ptr<VersionTrial, LosesCandidate>;
 // An agent in memory.
 struct Resident {
   std::shared_ptr<const ServedClass> served;
-  std::unique_ptr<LiveAgent> live;  // null: its database could not be opened
+  std::unique_ptr<LiveAgent> live = nullptr;  // null: its database could not be opened
   AgentHandle handle = 0;
   bool is_tried = false;  // its version's StartCounts have it
+  bool settling = false;  // its events are being settled, or must not be now
 };
 
 struct Cold {};
@@ -99,6 +100,8 @@ struct Waking : Resident {
   extensions::Span span = {};  // of making the instance; MIGRATE and START are below it
 };
 struct Live : Resident {
+  [[nodiscard]] bool leaves_before_event() const { return intent && !intent->when_idle; }
+
   std::optional<Intent> intent = std::nullopt;
   Candidacy candidacy;
   LoopTimer idle_timer;
@@ -154,6 +157,22 @@ class AgentLife {
     return const_cast<Resident*>(std::as_const(*this).resident());
   }
   [[nodiscard]] const Resident* resident() const;
+  [[nodiscard]] bool in_memory() const { return resident() != nullptr; }
+  // Null: the agent is not in memory, or its database could not be opened and it ends.
+  [[nodiscard]] LiveAgent* live() const {
+    const Resident* const found = resident();
+    return found == nullptr ? nullptr : found->live.get();
+  }
+  // The version of its code; null: the agent is not in memory.
+  [[nodiscard]] const ServedClass* version() const {
+    const Resident* const found = resident();
+    return found == nullptr ? nullptr : found->served.get();
+  }
+  // The agent is in memory for visits alone, without an instance.
+  [[nodiscard]] bool is_only_open() const {
+    const Ending* const ending = as<Ending>();
+    return as<Opened>() != nullptr || (ending != nullptr && ending->was_only_opened());
+  }
 
   // The state must follow the old one, whose content is destroyed; otherwise the process ends.
   template <class State>

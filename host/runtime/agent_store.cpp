@@ -170,7 +170,7 @@ bool AgentStore::is_withheld() const {
   return phase == extensions::AgentPhase::kMigrating || phase == extensions::AgentPhase::kClosing;
 }
 
-// From a full disk on no work begins until there is room (AgentSlot::pump): a claim that fails
+// From a full disk on no work begins until there is room (AgentWork::begin_due): a claim that fails
 // breaks the agent.
 void AgentStore::fail(const StorageError& failure) {
   if (dynamic_cast<const DiskFull*>(&failure) != nullptr) parts_.services.data.note_full();

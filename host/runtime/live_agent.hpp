@@ -83,8 +83,8 @@ class LiveAgent {
   void abandon(CallId call, const Error& why);
   // Delivers kEvict. The result is a Completion of that kind.
   void ask_to_leave(EvictReason reason, std::chrono::milliseconds grace);
-  // WorkDelivery::begin(), with its event. Durable work and clients' events have limits of their own,
-  // do not wait for each other, and take turns on the loop. False: nothing begins now.
+  // WorkDelivery::begin(), with its event. Durable work and clients' events have limits of their
+  // own, do not wait for each other, and take turns on the loop. False: nothing begins now.
   bool dispatch(bool may_recover, bool may_notify);
   // Does what an administrator wants with the agent's data, now or after AgentStore::take_back().
   // The visit's sink gets the result.

@@ -223,7 +223,7 @@ void Shard::pace(std::function<void()> step) {
 bool Shard::exists(const storage::AgentKey& key) {
   if (condemned_.contains(key)) return false;
   const AgentSlot* const slot = find_slot(key);
-  return (slot != nullptr && slot->in_memory()) || directory_.contains(key);
+  return (slot != nullptr && slot->life().in_memory()) || directory_.contains(key);
 }
 
 // ---- agents whose time has come ----------------------------------------------------------------
@@ -235,14 +235,15 @@ void Shard::start_alarms() {
 
 bool Shard::is_cold(const storage::AgentKey& key) const {
   const AgentSlot* slot = find_slot(key);
-  return slot == nullptr || !slot->in_memory();
+  return slot == nullptr || !slot->life().in_memory();
 }
 
 AlarmClock::Agents Shard::alarmed_agents() {
-  return {.is_cold = [this](const storage::AgentKey& key) { return is_cold(key); },
-          .look = [this](const storage::AgentKey& key) { slots_.at(key)->come_for_work(); },
-          .let_recover = [this](const storage::AgentKey& key) { slots_.at(key)->let_recover(); },
-          .wake = [this](const storage::AgentKey& key, PermitKind kind) { wake(key, kind); }};
+  return {
+      .is_cold = [this](const storage::AgentKey& key) { return is_cold(key); },
+      .look = [this](const storage::AgentKey& key) { slots_.at(key)->come_for_work(); },
+      .let_recover = [this](const storage::AgentKey& key) { slots_.at(key)->work().let_recover(); },
+      .wake = [this](const storage::AgentKey& key, PermitKind kind) { wake(key, kind); }};
 }
 
 void Shard::wake(const storage::AgentKey& key, PermitKind kind) {
@@ -253,7 +254,7 @@ void Shard::wake(const storage::AgentKey& key, PermitKind kind) {
                            {.agent_class = key.agent_class, .agent = key.name}, "", "");
     return;
   }
-  slot_for(key, served->segment).wake_for_work(kind);
+  slot_for(key, served->segment).entry().wake_for_work(kind);
 }
 
 // ---- sub-agents ---------------------------------------------------------------------------------
@@ -306,7 +307,7 @@ void Shard::look_at_unused(const AgentSlot& slot) {
 
 LiveAgent* Shard::find_agent(AgentHandle handle) {
   AgentSlot* const slot = handles_.find(handle);
-  return slot == nullptr ? nullptr : slot->live();
+  return slot == nullptr ? nullptr : slot->life().live();
 }
 
 std::vector<AgentSlot*> Shard::residents() const {
@@ -330,7 +331,8 @@ void Shard::end_condemned(const storage::AgentKey& key) {
   loop_.post([alive = alive_, this, key] {
     if (!*alive || !condemned_.contains(key)) return;
     AgentSlot* const slot = find_slot(key);
-    if (slot != nullptr && slot->in_memory()) return slot->end(EvictReason::kDestroyed);
+    if (slot != nullptr && slot->life().in_memory())
+      return slot->exit().end(EvictReason::kDestroyed);
     if (slot != nullptr) slot->was_condemned();
     condemned_.finish(key);
   });
@@ -350,7 +352,7 @@ void Shard::stop(SteadyTime deadline, std::function<void()> done) {
   stop_timer_ = LoopTimer(loop_, deadline, [this] {
     services_.logger.write(LogLevel::kWarn, "shard.stop_deadline",
                            {{"shard", index_}, {"busy_agents", admission_.residents().size()}});
-    for (AgentSlot* slot : residents()) slot->end(EvictReason::kShutdown);
+    for (AgentSlot* slot : residents()) slot->exit().end(EvictReason::kShutdown);
   });
   one_left();
 }

@@ -202,7 +202,7 @@ class Shard final : private extensions::SubAgents {
                                          const storage::AgentKey& after,
                                          std::size_t limit) override;
   Result<void> destroy(const storage::AgentKey& key, extensions::AgentHandle by) override;
-  // ---- for slots: AgentSlot::Parts ----
+  // ---- for slots: ShardParts ----
   void look_at_unused(const AgentSlot& slot);
   void one_left();
   void end_below(const storage::AgentKey& key);
@@ -239,7 +239,7 @@ class Shard final : private extensions::SubAgents {
   bool stopping_ = false;
   LoopTimer stop_timer_;
   std::function<void()> stopped_;  // set between stop() and its answer
-  const AgentSlot::Parts slot_parts_;
+  const ShardParts slot_parts_;
   std::unordered_map<storage::AgentKey, std::unique_ptr<AgentSlot>> slots_;
 };
 

@@ -32,14 +32,14 @@ Shard::Standing Shard::standing(const storage::AgentKey& key) const {
   standing.condemned = condemned_.contains(key);
   const AgentSlot* slot = find_slot(key);
   if (slot == nullptr) return standing;
-  standing.connections = slot->connections().size();
-  if (slot->is_only_open()) return standing;  // only administrators see it as not cold
-  standing.state = slot->state();
-  standing.in_memory = slot->in_memory();
+  standing.connections = slot->inbox().clients().size();
+  if (slot->life().is_only_open()) return standing;  // only administrators see it as not cold
+  standing.state = slot->life().state();
+  standing.in_memory = slot->life().in_memory();
   if (standing.in_memory) {
-    standing.last_active_ms = unix_millis_of(slot->last_activity(), loop_.clock());
+    standing.last_active_ms = unix_millis_of(slot->turns().last_activity(), loop_.clock());
   }
-  standing.served = slot->version();
+  standing.served = slot->life().version();
   if (standing.served != nullptr) {
     standing.version = standing.served->agent_class->version();
     standing.sha256 = standing.served->agent_class->sha256();
@@ -68,7 +68,7 @@ std::vector<storage::AgentKey> Shard::waiting(
   std::set<storage::AgentKey> found;
   for (const auto& [key, slot] : slots_) {
     std::vector<extensions::Wait> all = waits(key);
-    LiveAgent* const live = slot->live();
+    LiveAgent* const live = slot->life().live();
     const auto since =
         live != nullptr ? live->store().work().fibers().runs_since_ms() : std::nullopt;
     if (since) all.push_back({.kind = extensions::WaitKind::kRunning, .since_ms = since});
@@ -85,7 +85,7 @@ std::vector<std::string> Shard::names_in_memory(std::string_view agent_class,
   std::vector<std::string> names;
   for (const auto& [key, slot] : slots_) {
     if (key.agent_class != agent_class || key.name <= after) continue;
-    if (!slot->in_memory() && slot->connections().empty()) continue;
+    if (!slot->life().in_memory() && slot->inbox().clients().empty()) continue;
     names.push_back(key.name);
   }
   const std::size_t count = std::min(at_most, names.size());
@@ -103,9 +103,9 @@ std::map<std::string, std::size_t> Shard::live_by_class() const {
 AgentState Shard::evict(const storage::AgentKey& key) {
   AgentSlot* const slot = find_slot(key);
   if (slot == nullptr) return AgentState::kCold;
-  const AgentState was = slot->state();
-  if (was == AgentState::kLive) slot->evict(EvictReason::kAdmin);
-  if (was == AgentState::kWaking) slot->must_leave(EvictReason::kAdmin, false);
+  const AgentState was = slot->life().state();
+  if (was == AgentState::kLive) slot->exit().evict(EvictReason::kAdmin);
+  if (was == AgentState::kWaking) slot->exit().must_leave(EvictReason::kAdmin, false);
   return was;
 }
 
@@ -114,9 +114,9 @@ void Shard::evict(const storage::AgentKey& key, EvictReason reason,
   AgentSlot* const slot = find_slot(key);
   if (slot == nullptr) return;
   if (grace.count() > 0) {
-    slot->evict(reason, grace);
+    slot->exit().evict(reason, grace);
   } else {
-    slot->end(reason);
+    slot->exit().end(reason);
   }
 }
 
@@ -149,18 +149,18 @@ Result<void> Shard::destroy(const storage::AgentKey& key) {
   if (condemned_.contains(key)) return Error{Errc::kUnavailable, "the agent is being destroyed"};
   AgentSlot* const slot = find_slot(key);
   try {
-    if (slot != nullptr && slot->state() == AgentState::kLive) {
-      if (const auto condemned = slot->live()->context().destroy(); !condemned)
+    if (slot != nullptr && slot->life().state() == AgentState::kLive) {
+      if (const auto condemned = slot->life().live()->context().destroy(); !condemned)
         return condemned.error();
-      slot->after_turn();
+      slot->turns().after_turn();
       return {};
     }
-    if (slot != nullptr && slot->is_only_open()) {  // its end does the rest
+    if (slot != nullptr && slot->life().is_only_open()) {  // its end does the rest
       condemned_.condemn(key);
       end_below(key);
       return {};
     }
-    if (slot != nullptr && slot->in_memory())
+    if (slot != nullptr && slot->life().in_memory())
       return Error{Errc::kUnavailable, "the agent is starting or leaving; try again"};
     condemned_.condemn(key);
   } catch (const StorageError& failure) {  // agent boundary

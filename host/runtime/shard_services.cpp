@@ -23,6 +23,17 @@ void ShardServices::note_storage_failed(const storage::AgentKey& key, const Stor
   metrics.of_class(key.agent_class).storage_failures.add();
 }
 
+void ShardServices::write_failure(std::string_view line, const storage::AgentKey& key,
+                                  const Error& failure, CallId call,
+                                  const extensions::Span& span) const {
+  const std::string trace = span.text();
+  logger.write_limited(
+      LogLevel::kWarn, line, {key.agent_class, to_string(failure.code)},
+      extensions::agent_line(
+          {.agent_class = key.agent_class, .agent = key.name, .call = call, .trace = trace},
+          {{"error", failure.message}}));
+}
+
 bool ShardServices::run_offloaded(std::shared_ptr<const AgentClass> agent_class, std::uint64_t job,
                                   OffloadOrigin origin,
                                   std::shared_ptr<std::atomic<bool>> abandoned,

@@ -89,6 +89,9 @@ struct ShardServices : ShardEnvironment {
   // An agent's files could not be opened or written: logs and counts it. `span`: of what was done.
   void note_storage_failed(const storage::AgentKey& key, const StorageError& failure,
                            const extensions::Span& span = {}) const;
+  // Logs that an event of an agent has failed.
+  void write_failure(std::string_view line, const storage::AgentKey& key, const Error& failure,
+                     CallId call, const extensions::Span& span) const;
 
   // Runs a job of `agent_class` on the blocking pool, then `done` on this shard. False: too many
   // jobs wait.

@@ -25,7 +25,7 @@ std::string_view part_of(std::string_view lent) {
   return lent.substr(lent.find(kInner), kInner.size());
 }
 
-struct Loan {
+struct Lent {
   const char* name;
   // In a client's call: passes lent bytes back, and returns the host's result if there is one.
   std::function<std::string(HostCalls&, const AgentEvent&)> hand_back;
@@ -34,7 +34,7 @@ struct Loan {
   EventKind kind = EventKind::kCall;
 };
 
-void PrintTo(const Loan& loan, std::ostream* out) {
+void PrintTo(const Lent& loan, std::ostream* out) {
   *out << loan.name;
 }
 
@@ -54,7 +54,7 @@ durable::FiberRequest request_for(std::string_view text) {
   return request;
 }
 
-class LentBytesTest : public ::testing::TestWithParam<Loan> {
+class LentBytesTest : public ::testing::TestWithParam<Lent> {
  protected:
   // An agent with a long text wherever the host keeps one.
   LentBytesTest() {
@@ -103,34 +103,34 @@ std::string set_part_of_state(HostCalls& host, const AgentEvent&) {
 
 INSTANTIATE_TEST_SUITE_P(
     State, LentBytesTest,
-    ::testing::Values(Loan{"StateAsState", set_part_of_state, kInner},
-                      Loan{"StateAsStateIsShown", set_part_of_state, "text state " + kInner},
-                      Loan{"DefaultStateAsState",
+    ::testing::Values(Lent{"StateAsState", set_part_of_state, kInner},
+                      Lent{"StateAsStateIsShown", set_part_of_state, "text state " + kInner},
+                      Lent{"DefaultStateAsState",
                            [](HostCalls& host, const AgentEvent&) {
                              EXPECT_TRUE(host.set_state(0, part_of(*host.state())));
                              return std::string(*host.state());
                            },
                            kInner},
-                      Loan{"DefaultStateAsDefaultState",
+                      Lent{"DefaultStateAsDefaultState",
                            [](HostCalls& host, const AgentEvent&) {
                              EXPECT_TRUE(host.set_default_state(part_of(*host.state())));
                              return std::string(*host.state());
                            },
                            kInner},
-                      Loan{"StateAsAnswer",
+                      Lent{"StateAsAnswer",
                            [](HostCalls& host, const AgentEvent& event) {
                              EXPECT_TRUE(host.set_state(0, kOuter));
                              EXPECT_TRUE(host.complete(event.call, part_of(*host.state())));
                              return std::string();
                            },
                            "ok " + kInner},
-                      Loan{"StateAsPart",
+                      Lent{"StateAsPart",
                            [](HostCalls& host, const AgentEvent& event) {
                              EXPECT_TRUE(host.emit(event.call, part_of(*host.state())));
                              return std::string();
                            },
                            kInner},
-                      Loan{"StateAsFrame",
+                      Lent{"StateAsFrame",
                            [](HostCalls& host, const AgentEvent&) {
                              EXPECT_TRUE(
                                  host.broadcast(FrameKind::kText, part_of(*host.state()), "", {}));
@@ -142,14 +142,14 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Connections, LentBytesTest,
     ::testing::Values(
-        Loan{"AttachmentAsAttachment",
+        Lent{"AttachmentAsAttachment",
              [](HostCalls& host, const AgentEvent& event) {
                const extensions::Client* client = host.find_connection(event.connection);
                EXPECT_TRUE(host.set_attachment(event.connection, part_of(client->attachment)));
                return client->attachment;
              },
              kInner},
-        Loan{"TagAsTag",
+        Lent{"TagAsTag",
              [](HostCalls& host, const AgentEvent& event) {
                const extensions::Client* client = host.find_connection(event.connection);
                for (std::size_t size = 1; client->tags.size() + 1 < Connection::kMaxTags; ++size) {
@@ -159,14 +159,14 @@ INSTANTIATE_TEST_SUITE_P(
                return client->tags.back();
              },
              kOuter.substr(1, Connection::kMaxTags - 2), EventKind::kConnecting},
-        Loan{"TagAsTagOfABroadcast",
+        Lent{"TagAsTagOfABroadcast",
              [](HostCalls& host, const AgentEvent& event) {
                const std::string_view tag = host.find_connection(event.connection)->tags.front();
                EXPECT_TRUE(host.broadcast(FrameKind::kText, part_of(tag), tag, {}));
                return std::string();
              },
              "text " + kInner},
-        Loan{"TargetAsReason",
+        Lent{"TargetAsReason",
              [](HostCalls& host, const AgentEvent& event) {
                const extensions::Client* client = host.find_connection(event.connection);
                EXPECT_TRUE(host.close(event.connection, 4000, client->target));
@@ -177,26 +177,26 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Events, LentBytesTest,
-    ::testing::Values(Loan{"ArgumentsAsState",
+    ::testing::Values(Lent{"ArgumentsAsState",
                            [](HostCalls& host, const AgentEvent& event) {
                              EXPECT_TRUE(host.set_state(0, part_of(event.body)));
                              return std::string(*host.state());
                            },
                            kInner},
-                      Loan{"ArgumentsAsAnswer",
+                      Lent{"ArgumentsAsAnswer",
                            [](HostCalls& host, const AgentEvent& event) {
                              EXPECT_TRUE(host.complete(event.call, part_of(event.body)));
                              return std::string(
                                  part_of(event.body));  // lent until the event is over
                            },
                            kInner},
-                      Loan{"BodyOfARequestAsAnswer",
+                      Lent{"BodyOfARequestAsAnswer",
                            [](HostCalls& host, const AgentEvent& event) {
                              EXPECT_TRUE(host.complete(event.call, part_of(event.body)));
                              return std::string(part_of(event.body));
                            },
                            kInner, EventKind::kRequest},
-                      Loan{"HeadOfARequestAsAnswer",
+                      Lent{"HeadOfARequestAsAnswer",
                            [](HostCalls& host, const AgentEvent& event) {
                              const std::string_view target = host.request(event.call)->target;
                              EXPECT_TRUE(host.complete(event.call, target));
@@ -208,26 +208,26 @@ INSTANTIATE_TEST_SUITE_P(
 // What starts durable work commits, and a commit ends a statement that is in the middle of writing.
 INSTANTIATE_TEST_SUITE_P(
     Rows, LentBytesTest,
-    ::testing::Values(Loan{"RowAsState",
+    ::testing::Values(Lent{"RowAsState",
                            [](HostCalls& host, const AgentEvent&) {
                              EXPECT_TRUE(host.set_state(0, part_of(returned_row(host))));
                              return std::string(*host.state());
                            },
                            kInner},
-                      Loan{"RowAsNameOfAFiber",
+                      Lent{"RowAsNameOfAFiber",
                            [](HostCalls& host, const AgentEvent&) {
                              EXPECT_TRUE(host.start_fiber(part_of(returned_row(host))));
                              return std::string();
                            },
                            "ok 0"},
-                      Loan{"RowAsCheckpoint",
+                      Lent{"RowAsCheckpoint",
                            [](HostCalls& host, const AgentEvent&) {
                              const auto fiber = host.start_fiber("work");
                              EXPECT_TRUE(host.stash(fiber->handle, part_of(returned_row(host))));
                              return std::string();
                            },
                            "ok 0"},
-                      Loan{"RowAsManagedFiber",
+                      Lent{"RowAsManagedFiber",
                            [](HostCalls& host, const AgentEvent&) {
                              EXPECT_TRUE(
                                  host.start_managed(request_for(part_of(returned_row(host)))));

@@ -215,18 +215,18 @@ TEST_F(StateChangesTest, P7_OneTurnOfTheLoopBringsSoManyEvents) {
     });
   };
   (void)shard_.write_state(client, "0");
-  EXPECT_LE(handled_, AgentSlot::kMostAtOnce);
+  EXPECT_LE(handled_, AgentTurns::kMostAtOnce);
   shard_.settle();
   EXPECT_TRUE(others_ran);
-  EXPECT_LE(handled_before, AgentSlot::kMostAtOnce);
-  EXPECT_GT(handled_, AgentSlot::kMostAtOnce) << "the others followed";
+  EXPECT_LE(handled_before, AgentTurns::kMostAtOnce);
+  EXPECT_GT(handled_, AgentTurns::kMostAtOnce) << "the others followed";
 }
 
 TEST_F(StateChangesTest, P7_OneTurnOfTheLoopTakesSoLong) {
   change_again(1);
   const auto client = shard_.connect();
   shard_.settle();
-  on_handled_ = [this] { shard_.loop.let_pass(AgentSlot::kLongestAtOnce); };
+  on_handled_ = [this] { shard_.loop.let_pass(AgentTurns::kLongestAtOnce); };
   (void)shard_.write_state(client, "0");
   EXPECT_EQ(handled_, 1U);
   shard_.settle();
@@ -246,7 +246,7 @@ TEST_F(StateChangesTest, P7_OrderHoldsOverTurns) {
   };
   const auto client = shard_.connect();
   std::vector<std::string> sent;
-  for (unsigned i = 0; i < 3 * AgentSlot::kMostAtOnce; ++i) {
+  for (unsigned i = 0; i < 3 * AgentTurns::kMostAtOnce; ++i) {
     sent.push_back(std::to_string(i));
     shard_.shard().message(client.id, sent.back(), FrameKind::kText);
   }
@@ -255,10 +255,10 @@ TEST_F(StateChangesTest, P7_OrderHoldsOverTurns) {
   };
   shard_.runtime().post(shard_.script.host->handle(), 1);
   shard_.loop.step();
-  EXPECT_LE(seen.size(), AgentSlot::kMostAtOnce);
+  EXPECT_LE(seen.size(), AgentTurns::kMostAtOnce);
   sent.emplace_back("late");
   shard_.shard().message(client.id, "late", FrameKind::kText);
-  EXPECT_LE(seen.size(), AgentSlot::kMostAtOnce) << "a frame that comes brings no further turn";
+  EXPECT_LE(seen.size(), AgentTurns::kMostAtOnce) << "a frame that comes brings no further turn";
   shard_.settle();
   EXPECT_EQ(seen, sent);
 }
