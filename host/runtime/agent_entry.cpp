@@ -77,7 +77,7 @@ State& AgentEntry::enter(std::shared_ptr<const ServedClass> served) {
   place_.services.metrics.of_class(place_.key.agent_class).live_agents.add(1);
   // Its results are settled once it has begun.
   return place_.life.enter(State{{.served = std::move(served),
-                                  .handle = place_.shard.handles.add(place_.slot),
+                                  .handle = place_.shard.handles.add(place_.life),
                                   .settling = true}});
 }
 
@@ -301,18 +301,19 @@ void AgentEntry::refuse_for_room(RoomLack lack) {
 void AgentEntry::start_failed(const std::shared_ptr<StartCounts>& version, Error failure) {
   // The order of these reads matters: a rollback first puts the other version, then decides, then
   // tells the shards.
-  ShardLoop& loop = place_.services.loop;
   const SteadyTime until = version->undecided_until;
-  const bool is_undecided = loop.clock().steady_now() < until;
+  if (place_.shard.stopping || place_.now() >= until) return answer_failure(*version, failure);
+  place_.life.enter(AwaitingVersion{
+      version, std::move(failure),
+      LoopTimer(place_.services.loop, until, [this] { trial_is_over(); }), place_.now()});
+}
+
+void AgentEntry::answer_failure(const StartCounts& version, const Error& failure) {
   const auto served = place_.services.classes.find(place_.segment);
-  if (place_.shard.stopping || (!is_undecided && served && served->starts == version)) {
+  if (place_.shard.stopping || (served && served->starts.get() == &version)) {
     refuse_waiting(failure, kCloseInternalError);
-  } else if (!is_undecided) {
-    if (!place_.inbox.empty()) wake();
-  } else {
-    place_.life.enter(AwaitingVersion{version, std::move(failure),
-                                      LoopTimer(loop, until, [this] { trial_is_over(); }),
-                                      place_.now()});
+  } else if (!place_.inbox.empty()) {
+    wake();
   }
 }
 
@@ -333,11 +334,7 @@ void AgentEntry::trial_is_over() {
   if (served && awaits_decision(*served)) return;  // this was the end of another trial
   const AwaitingVersion failed = std::move(*awaiting);
   forget_failed_start();
-  if (served && served->starts == failed.version) {
-    refuse_waiting(failed.failure, kCloseInternalError);
-  } else if (!place_.inbox.empty()) {
-    wake();
-  }
+  answer_failure(*failed.version, failed.failure);
 }
 
 // ---- a class that is not served ----

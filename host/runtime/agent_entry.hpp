@@ -62,8 +62,10 @@ class AgentEntry {
   void refuse_for_now(std::string why);
   void refuse_waiting(const Error& error, std::uint16_t close_code);
   // Answers the waiting events with the failure to start on `version`, now or once it is certain
-  // that this version stays. If another version is served by now, that version gets them.
+  // that this version stays.
   void start_failed(const std::shared_ptr<StartCounts>& version, Error failure);
+  // It is certain. If another version is served by now, that version gets the events.
+  void answer_failure(const StartCounts& version, const Error& failure);
   // The agent has failed to start on this version, and may yet get another one.
   [[nodiscard]] bool awaits_decision(const ServedClass& version) const;
   void forget_failed_start();

@@ -6,7 +6,7 @@
 
 namespace hearth::runtime {
 
-class AgentSlot;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
+class AgentLife;
 
 // Promises  A handle names one stay in memory: after remove() it never finds anything again.
 // Threads   The shard's; shard_of() any.
@@ -14,15 +14,15 @@ class AgentHandles {
  public:
   explicit AgentHandles(unsigned shard) : shard_(shard) {}
 
-  [[nodiscard]] AgentHandle add(AgentSlot& slot) {
-    const auto [id, place] = slots_.emplace(&slot);
+  [[nodiscard]] AgentHandle add(const AgentLife& agent) {
+    const auto [id, place] = agents_.emplace(&agent);
     return AgentHandle{shard_} << kShardAt | id;
   }
-  void remove(AgentHandle handle) { slots_.erase(handle & kPlace); }
+  void remove(AgentHandle handle) { agents_.erase(handle & kPlace); }
   // Null: the agent is gone.
-  [[nodiscard]] AgentSlot* find(AgentHandle handle) {
-    AgentSlot* const* slot = slots_.find(handle & kPlace);
-    return slot == nullptr ? nullptr : *slot;
+  [[nodiscard]] const AgentLife* find(AgentHandle handle) {
+    const AgentLife* const* agent = agents_.find(handle & kPlace);
+    return agent == nullptr ? nullptr : *agent;
   }
 
   [[nodiscard]] static unsigned shard_of(AgentHandle handle) {
@@ -34,7 +34,7 @@ class AgentHandles {
   static constexpr AgentHandle kPlace = (AgentHandle{1} << kShardAt) - 1;
 
   const unsigned shard_;
-  SlotMap<AgentSlot*> slots_;
+  SlotMap<const AgentLife*> agents_;
 };
 
 }  // namespace hearth::runtime

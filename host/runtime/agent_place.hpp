@@ -40,8 +40,9 @@ struct AgentPlace {
   ShardServices& services;  // the shard's
   const storage::AgentKey key;
   const std::string segment;        // how the class is named in URLs
-  AgentSlot& slot;                  // for the shard alone
-  Admission::Applicant& applicant;  // the same, for Admission
+  Admission::Applicant& applicant;  // the agent, for Admission
+  // As ShardParts.
+  const std::function<void()> look_at_unused;
   AgentInbox inbox;
   AgentLife life = {};
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);  // false: the slot is gone
@@ -59,7 +60,6 @@ struct AgentPlace {
     const Resident* const resident = life.resident();
     return resident != nullptr ? resident->served : services.classes.find(segment);
   }
-  void look_at_unused() const { shard.look_at_unused(slot); }
   // The client, whose agent has seen CLOSE or never knew it.
   void forget(ConnectionId id) {
     if (LiveAgent* agent = life.live()) agent->calls().forget_connection(id);

@@ -15,7 +15,7 @@ AgentSlot::AgentSlot(const ShardParts& parts, storage::AgentKey key, std::string
              std::move(key),
              std::move(segment),
              *this,
-             *this,
+             [this] { place_.shard.look_at_unused(*this); },
              AgentInbox(place_.key,
                         {parts.services.connections, parts.services.client_memory,
                          parts.services.limits, parts.services.loop, parts.services.logger},

@@ -306,8 +306,8 @@ void Shard::look_at_unused(const AgentSlot& slot) {
 }
 
 LiveAgent* Shard::find_agent(AgentHandle handle) {
-  AgentSlot* const slot = handles_.find(handle);
-  return slot == nullptr ? nullptr : slot->life().live();
+  const AgentLife* const agent = handles_.find(handle);
+  return agent == nullptr ? nullptr : agent->live();
 }
 
 std::vector<AgentSlot*> Shard::residents() const {
