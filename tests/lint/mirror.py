@@ -106,6 +106,7 @@ TESTED_ELSEWHERE = {
     "runtime/agent_calls": "tests/runtime/live_agent_answers_test.cpp",
     "runtime/agent_clients": "tests/runtime/live_agent_clients_test.cpp",
     "runtime/agent_slot_exit": "tests/runtime/agent_slot_test.cpp",
+    "runtime/agent_slots": "tests/runtime/shard_test.cpp",
     "runtime/agent_slot_work": "tests/runtime/live_agent_work_test.cpp",
     "runtime/connection": "tests/runtime/connections_test.cpp",
     "runtime/live_agent_effects": "tests/runtime/live_agent_test.cpp",
