@@ -271,7 +271,7 @@ void AgentSlot::wake() {
 void AgentSlot::make_instance(std::shared_ptr<const ServedClass> served) {
   const ShardServices& services = parts_.services;
   ++served->starts->agents;
-  parts_.admission.enter(*this);
+  parts_.admission.residents().enter(*this);
   services.metrics.of_class(key_.agent_class).live_agents.add(1);
   Waking& waking = life_.enter(Waking{{served, nullptr, parts_.handles.add(*this)}});
   waking.since = services.loop.clock().steady_now();
@@ -483,7 +483,7 @@ void AgentSlot::touch() {
   Live* live = life_.as<Live>();
   if (live != nullptr && std::exchange(live->trimmed, false))
     arm_idle_timer(last_activity_ + std::min(kTrimAfter, live->served->settings.idle_timeout));
-  if (in_memory()) parts_.admission.used(*this, last_activity_);
+  if (in_memory()) parts_.admission.residents().used(*this, last_activity_);
 }
 
 void AgentSlot::arm_idle_timer(SteadyTime due) {

@@ -57,7 +57,7 @@ void AgentSlot::begin_ending(Ending how) {
   } else {
     parts_.admission.leaving(*this);
   }
-  parts_.admission.ending();
+  parts_.admission.residents().ending();
   how.from = state();
   static_cast<Resident&>(how) = std::move(*resident);
   const Ending& ending = life_.enter(std::move(how));

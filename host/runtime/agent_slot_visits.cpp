@@ -148,7 +148,7 @@ void AgentSlot::open_for_visits() {
                     .settings = parts_.services.classes.last_settings(segment_)});
   }
   ++served->starts->agents;
-  parts_.admission.enter(*this);
+  parts_.admission.residents().enter(*this);
   parts_.services.metrics.of_class(key_.agent_class).live_agents.add(1);
   Opened& opened = life_.enter(Opened{{served, nullptr, parts_.handles.add(*this)}});
   settling_ = true;  // without an instance there is nothing to settle

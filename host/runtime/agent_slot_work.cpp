@@ -1,5 +1,6 @@
 // When an agent does its durable work, and which permits it holds for it: permits.hpp.
 #include "runtime/agent_slot.hpp"
+#include "runtime/object_places.hpp"
 #include "runtime/paced_steps.hpp"
 #include "runtime/shard_services.hpp"
 
@@ -65,7 +66,7 @@ void AgentSlot::pump() {
   const bool may_begin = has_room && !agent.is_crowded();  // after_turn() comes when some has left
   if (may_begin && agent.work().recovery_due())
     parts_.services.alarms.ask_to_recover(key_, permits_);
-  const bool may_notify = !parts_.admission.is_crowded();
+  const bool may_notify = !parts_.services.object_places.is_crowded();
   const bool has_begun = may_begin && agent.dispatch(permits_.recovery, may_notify);
   count_trial();
   if (state() != AgentState::kLive) return;

@@ -68,7 +68,7 @@ std::vector<AgentSlot*> AgentSlots::all(
 std::vector<AgentSlot*> AgentSlots::residents() const {
   std::vector<AgentSlot*> slots;
   slots.reserve(parts_.admission.residents().size());
-  for (Admission::Applicant* const agent : parts_.admission.residents())
+  for (Admission::Applicant* const agent : parts_.admission.residents().all())
     slots.push_back(static_cast<AgentSlot*>(agent));  // all residents are slots
   return slots;
 }
@@ -102,7 +102,7 @@ void AgentSlots::stop(SteadyTime deadline, std::function<void()> done) {
 }
 
 void AgentSlots::one_left() {
-  if (!stopped_ || !parts_.admission.residents().empty()) return;
+  if (!stopped_ || !parts_.admission.residents().all().empty()) return;
   stop_timer_.cancel();
   parts_.admission.stop();
   const std::function<void()> done = std::exchange(stopped_, {});

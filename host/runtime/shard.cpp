@@ -1,6 +1,7 @@
 #include "runtime/shard.hpp"
 
 #include "base/assert.hpp"
+#include "runtime/object_places.hpp"
 #include "storage/data_directory.hpp"
 #include "storage/descriptors.hpp"
 
@@ -230,9 +231,9 @@ void Shard::call(const AgentCallIn& call, std::unique_ptr<CallSink> sink) {
 }
 
 void Shard::pace(std::function<void()> step) {
-  admission_.work_waits();
+  services_.object_places.work_waits();
   steps_.add(StepKind::kArrival, [this, step = std::move(step)] {
-    admission_.work_goes_on();
+    services_.object_places.work_goes_on();
     step();
   });
 }
