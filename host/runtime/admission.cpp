@@ -1,9 +1,6 @@
 #include "runtime/admission.hpp"
 
-#include "base/assert.hpp"
-
 #include <algorithm>
-#include <iterator>
 
 namespace hearth::runtime {
 namespace {
@@ -19,10 +16,6 @@ constexpr std::size_t kEnoughEnd = kWantedFiles / 2;
 // Sockets and other shards give back descriptors too, without telling Admission.
 constexpr std::chrono::milliseconds kLookAgainAfter{10};
 
-// An agent that becomes idle tells Admission at the end of its turn. This wait is for agents that
-// become idle without a turn.
-constexpr std::chrono::milliseconds kNoneIdleFor{100};
-
 // Enough for the threads that close databases; each end takes the loop a moment.
 constexpr std::size_t kMostSentAway = 8;
 constexpr std::size_t kMostAsked = 4;
@@ -36,79 +29,56 @@ Admission::Admission(ShardLoop& loop, std::size_t max_live, ObjectPlaces& places
 }
 
 Admission::Verdict Admission::ask(Applicant& agent) {
-  Place& place = agent.place();
-  if (place.has_room) return {};
+  if (agent.place().has_room) return {};
   const Need need = agent.need();
-  if (place.waiting) {
-    Lanes& lanes = is_in(lanes_, place) ? lanes_ : object_lanes_;
-    if (place.line == &lanes[1] && need.is_awaited) {
+  if (agent.stands_in_line()) {
+    RoomLine& line = line_.contains(agent) ? line_ : object_line_;
+    if (line.is_for_work(agent) && need.is_awaited) {
       leave_line(agent);
-      join(lanes, agent, true);
+      join(line, agent, true);
     }
     return {Answer::kWait, RoomLack::kAgents};
   }
-  const bool others_wait = need.is_object && size(object_lanes_) > 0;
+  const bool others_wait = need.is_object && object_line_.size() > 0;
   const RoomLack lack = others_wait ? RoomLack::kObjects : find_room(agent, need);
   if (lack == RoomLack::kNothing) return {};
-  Lanes& lanes = lanes_for(lack);
-  if (size(lanes) == 0 && !may_come(lack)) {
+  RoomLine& line = line_for(lack);
+  if (line.size() == 0 && !may_come(lack)) {
     give_back_place(agent);
     return {Answer::kRefused, lack};
   }
-  join(lanes, agent, need.is_awaited);
+  join(line, agent, need.is_awaited);
   if (lack == RoomLack::kAgents) make_room();
   if (timer_ == 0) serve_in(kLookAgainAfter);
   return {Answer::kWait, lack};
 }
 
 bool Admission::ask_again(Applicant& agent) {
-  Place& place = agent.place();
+  RoomApplicant::Place& place = agent.place();
   const SteadyTime now = loop_.clock().steady_now();
   if (place.lacks_since && now - *place.lacks_since >= kLongestWait) return false;
   // First of its lane: as if it had asked when that one did.
   const bool is_awaited = agent.need().is_awaited;
-  const Line& lane = lanes_[is_awaited ? 0 : 1];
-  if (!lane.empty())
+  if (const Applicant* const first = line_.first(is_awaited ? 0 : 1))
     place.lacks_since =
-        std::min(place.lacks_since.value_or(now), lane.front()->place().lacks_since.value_or(now));
-  join(lanes_, agent, is_awaited, true);
+        std::min(place.lacks_since.value_or(now), first->place().lacks_since.value_or(now));
+  join(line_, agent, is_awaited, true);
   serve_in(kLookAgainAfter);
   return true;
 }
 
-// In the order in which they first asked.
-void Admission::join(Lanes& lanes, Applicant& agent, bool is_awaited, bool is_first) {
-  Place& place = agent.place();
-  if (!place.lacks_since) place.lacks_since = loop_.clock().steady_now();
+void Admission::join(RoomLine& line, Applicant& agent, bool is_awaited, bool is_first) {
+  std::optional<SteadyTime>& since = agent.place().lacks_since;
+  if (!since) since = loop_.clock().steady_now();
   if (!is_awaited) places_.work_waits();
-  Line& lane = lanes[is_awaited ? 0 : 1];
-  auto before = is_first ? lane.begin() : lane.end();
-  while (before != lane.begin() && (*std::prev(before))->place().lacks_since > place.lacks_since)
-    --before;
-  place.waiting = lane.insert(before, &agent);
-  place.line = &lane;
-  note_place(agent);
-}
-
-bool Admission::is_in(const Lanes& lanes, const Place& place) {
-  return place.waiting && (place.line == &lanes[0] || place.line == &lanes[1]);
-}
-
-void Admission::note_place(Applicant& agent) {
-  Place& place = agent.place();
-  const bool has_one = is_in(lanes_, place) && place.has_object_place;
-  if (has_one == place.waits_with_place) return;
-  place.waits_with_place = has_one;
-  places_in_line_ = has_one ? places_in_line_ + 1 : places_in_line_ - 1;
+  line.join(agent, is_awaited, is_first);
+  if (line_.contains(agent) && agent.place().has_object_place) with_place_ = &agent;
 }
 
 bool Admission::leave_line(Applicant& agent) {
-  Place& place = agent.place();
-  if (!place.waiting) return false;
-  if (place.line == &lanes_[1] || place.line == &object_lanes_[1]) places_.work_goes_on();
-  place.line->erase(*place.waiting);
-  place.waiting.reset();
-  note_place(agent);
+  if (!agent.stands_in_line()) return false;
+  if (with_place_ == &agent) with_place_ = nullptr;
+  if ((line_.contains(agent) ? line_ : object_line_).leave(agent)) places_.work_goes_on();
   return true;
 }
 
@@ -119,39 +89,29 @@ bool Admission::drop_out(Applicant& agent) {
   return true;
 }
 
-void Admission::enter(Applicant& agent) {
-  HEARTH_ASSERT(!agent.place().resident, "an agent comes in twice");
-  agent.place().resident = residents_.insert(residents_.end(), &agent);
-}
-
 void Admission::left(Applicant& agent) {
   agent.place().lacks_since.reset();
   left_without_files(agent);
 }
 
 void Admission::left_without_files(Applicant& agent) {
-  Place& place = agent.place();
-  HEARTH_ASSERT(place.resident.has_value(), "an agent leaves that did not come in");
-  residents_.erase(*place.resident);
-  place.resident.reset();
-  if (std::exchange(place.was_sent_away, false)) --sent_away_;
+  residents_.left(agent);
+  RoomApplicant::Place& place = agent.place();
   if (std::exchange(place.has_object_place, false)) {
     const std::function<void()> heir = std::exchange(place.heir, {});
     places_.has_left(heir != nullptr);
     if (heir) heir();
   }
-  --leaving_;
-  --ending_;
-  if (size(lanes_) + size(object_lanes_) > 0) serve_in(std::chrono::milliseconds(0));
+  if (line_.size() + object_line_.size() > 0) serve_in(std::chrono::milliseconds(0));
 }
 
 RoomLack Admission::find_room(Applicant& agent, const Need& need) {
   if (need.is_object && !find_object_place(agent)) return RoomLack::kObjects;
-  const Place& place = agent.place();
-  const bool is_first = is_in(lanes_, place) && place.line->front() == &agent;
-  if (size(lanes_) > 0 && !is_first) return RoomLack::kAgents;
+  const bool is_first = line_.first(0) == &agent || line_.first(1) == &agent;
+  if (line_.size() > 0 && !is_first) return RoomLack::kAgents;
   if (!has_files_(kWantedFiles)) {
-    if (ending_ < kEnoughEnd) (void)evict_idle();
+    if (residents_.count_ending() < kEnoughEnd)
+      (void)residents_.send_idle_away(loop_.clock().steady_now());
     return RoomLack::kFiles;
   }
   if (residents_.size() < max_live_) return RoomLack::kNothing;
@@ -160,29 +120,30 @@ RoomLack Admission::find_room(Applicant& agent, const Need& need) {
 }
 
 void Admission::make_room() {
-  const std::size_t wanted = std::clamp<std::size_t>(size(lanes_), 1, kMostSentAway);
-  while (sent_away_ < wanted && evict_idle()) {
+  const std::size_t wanted = std::clamp<std::size_t>(line_.size(), 1, kMostSentAway);
+  const SteadyTime now = loop_.clock().steady_now();
+  while (residents_.count_sent_away() < wanted && residents_.send_idle_away(now)) {
   }
 }
 
 bool Admission::may_come(RoomLack lack) const {
   if (lack == RoomLack::kObjects)
-    return asked_ > 0 || places_in_line_ > 0 || places_.may_be_free_soon();
-  return leaving_ > 0;
+    return asked_ > 0 || with_place_ != nullptr || places_.may_be_free_soon();
+  return residents_.count_leaving() > 0;
 }
 
 bool Admission::find_object_place(Applicant& agent) {
   bool& has_place = agent.place().has_object_place;
   if (has_place) return true;
   // A further object gets no place while objects with a place wait for room.
-  if (places_in_line_ > 0) return false;
+  if (with_place_ != nullptr) return false;
   has_place = std::exchange(has_place_, false) || places_.take();
   if (!has_place) ask_for_places();
   return has_place;
 }
 
 void Admission::ask_for_places() {
-  const std::size_t wanted = std::clamp<std::size_t>(size(object_lanes_), 1, kMostAsked);
+  const std::size_t wanted = std::clamp<std::size_t>(object_line_.size(), 1, kMostAsked);
   const SteadyTime now = loop_.clock().steady_now();
   for (; asked_ < wanted && now >= none_idle_anywhere_until_; ++asked_) {
     const auto answer =
@@ -195,7 +156,7 @@ void Admission::places_answered(ObjectPlaces::Answer answer) {
   --asked_;
   has_place_ = answer == ObjectPlaces::Answer::kPlace;
   if (answer == ObjectPlaces::Answer::kNone)
-    none_idle_anywhere_until_ = loop_.clock().steady_now() + kNoneIdleFor;
+    none_idle_anywhere_until_ = loop_.clock().steady_now() + Residents::kNoneIdleFor;
   serve();
   // The first object may not need it any more.
   if (std::exchange(has_place_, false)) places_.give_back();
@@ -206,48 +167,16 @@ void Admission::give_back_place(Applicant& agent) {
 }
 
 std::optional<SteadyTime> Admission::object_idle_since() {
-  const Applicant* const agent = idle_object();
+  const Applicant* const agent = residents_.idle_object(loop_.clock().steady_now());
   return agent == nullptr ? std::nullopt : std::optional(agent->place().used_at);
 }
 
 bool Admission::spare_object(std::function<void()> left) {
-  Applicant* const agent = idle_object();
+  Applicant* const agent = residents_.idle_object(loop_.clock().steady_now());
   if (agent == nullptr) return false;
   agent->place().heir = std::move(left);
-  send_away(*agent);
+  residents_.send_away(*agent);
   return true;
-}
-
-void Admission::send_away(Applicant& agent) {
-  if (!std::exchange(agent.place().was_sent_away, true)) ++sent_away_;
-  agent.leave_for_room();
-}
-
-// Objects in use keep their places in the order of use.
-Admission::Applicant* Admission::idle_object() {
-  const SteadyTime now = loop_.clock().steady_now();
-  if (now < no_object_idle_until_) return nullptr;
-  for (Applicant* const agent : residents_) {
-    if (agent->place().has_object_place && agent->may_leave_for_room()) return agent;
-  }
-  no_object_idle_until_ = now + kNoneIdleFor;
-  return nullptr;
-}
-
-// Looks at all residents, but only if some may have become idle.
-bool Admission::evict_idle() {
-  const SteadyTime now = loop_.clock().steady_now();
-  if (now < none_idle_until_) return false;
-  for (std::size_t left = residents_.size(); left > 0; --left) {
-    Applicant* const agent = residents_.front();
-    if (agent->may_leave_for_room()) {
-      send_away(*agent);
-      return true;
-    }
-    residents_.splice(residents_.end(), residents_, residents_.begin());  // it is in use
-  }
-  none_idle_until_ = now + kNoneIdleFor;
-  return false;
 }
 
 void Admission::serve_in(std::chrono::milliseconds wait) {
@@ -261,18 +190,18 @@ void Admission::serve_in(std::chrono::milliseconds wait) {
 void Admission::serve() {
   bool goes = false;
   const std::size_t first = turn_;
-  for (Lanes* const lanes : {&object_lanes_, &lanes_}) {  // an object may need room next
-    for (const std::size_t lane : {first, 1 - first}) goes |= serve_first((*lanes)[lane]);
+  for (RoomLine* const line : {&object_line_, &line_}) {  // an object may need room next
+    for (const std::size_t lane : {first, 1 - first}) goes |= serve_first(*line, lane);
   }
-  if (size(lanes_) + size(object_lanes_) == 0) return;
+  if (line_.size() + object_line_.size() == 0) return;
   // The next agent is served from the loop, so that other ready tasks run in between.
   serve_in(goes ? std::chrono::milliseconds(0) : kLookAgainAfter);
 }
 
-bool Admission::serve_first(Line& lane) {
-  if (lane.empty()) return false;
-  Applicant& agent = *lane.front();
-  Place& place = agent.place();
+bool Admission::serve_first(RoomLine& line, std::size_t lane) {
+  if (line.first(lane) == nullptr) return false;
+  Applicant& agent = *line.first(lane);
+  RoomApplicant::Place& place = agent.place();
   const Need need = agent.need();
   if (!need.is_wanted) {
     agent.take_turn({Answer::kRefused, RoomLack::kNothing});
@@ -281,14 +210,14 @@ bool Admission::serve_first(Line& lane) {
   const SteadyTime now = loop_.clock().steady_now();
   if (now - place.lacks_since.value_or(now) >= kLongestWait) {
     const bool is_full = residents_.size() >= max_live_;
-    agent.take_turn({Answer::kRefused, is_in(object_lanes_, place) ? RoomLack::kObjects
-                                       : is_full                   ? RoomLack::kAgents
-                                                                   : RoomLack::kFiles});
+    agent.take_turn({Answer::kRefused, &line == &object_line_ ? RoomLack::kObjects
+                                       : is_full              ? RoomLack::kAgents
+                                                              : RoomLack::kFiles});
     return true;
   }
   const RoomLack lack = find_room(agent, need);
   if (lack == RoomLack::kNothing) {
-    turn_ = &lane == &lanes_[0] || &lane == &object_lanes_[0] ? 1 : 0;
+    turn_ = 1 - lane;
     // Making room may have removed the first agent from the line.
     leave_line(agent);
     place.has_room = true;
@@ -297,13 +226,13 @@ bool Admission::serve_first(Line& lane) {
     if (!agent.is_resident()) give_back_place(agent);
     return true;
   }
-  Lanes& its_lanes = lanes_for(lack);
-  if (place.waiting && !is_in(its_lanes, place)) {
+  RoomLine& its_line = line_for(lack);
+  if (agent.stands_in_line() && !its_line.contains(agent)) {
     leave_line(agent);
-    join(its_lanes, agent, need.is_awaited);
+    join(its_line, agent, need.is_awaited);
     return true;
   }
-  note_place(agent);
+  if (line_.contains(agent) && agent.place().has_object_place) with_place_ = &agent;
   if (may_come(lack)) return false;
   agent.take_turn({Answer::kRefused, lack});
   return true;

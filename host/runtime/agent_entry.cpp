@@ -73,7 +73,7 @@ void AgentEntry::wake() {
 template <class State>
 State& AgentEntry::enter(std::shared_ptr<const ServedClass> served) {
   ++served->starts->agents;
-  place_.shard.admission.enter(place_.applicant);
+  place_.shard.admission.residents().enter(place_.applicant);
   place_.services.metrics.of_class(place_.key.agent_class).live_agents.add(1);
   // Its results are settled once it has begun.
   return place_.life.enter(State{{.served = std::move(served),

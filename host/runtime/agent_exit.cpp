@@ -96,7 +96,7 @@ void AgentExit::begin(Ending how) {
   } else {
     place_.shard.admission.leaving(place_.applicant);
   }
-  place_.shard.admission.ending();
+  place_.shard.admission.residents().ending();
   how.from = place_.life.state();
   static_cast<Resident&>(how) = std::move(*resident);
   const Ending& ending = place_.life.enter(std::move(how));

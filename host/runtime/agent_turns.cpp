@@ -244,7 +244,8 @@ void AgentTurns::touch() {
   last_activity_ = place_.now();
   Live* live = place_.life.as<Live>();
   if (live != nullptr && std::exchange(live->trimmed, false)) watch_idleness();
-  if (place_.life.in_memory()) place_.shard.admission.used(place_.applicant, last_activity_);
+  if (place_.life.in_memory())
+    place_.shard.admission.residents().used(place_.applicant, last_activity_);
 }
 
 void AgentTurns::watch_idleness() {

@@ -1,5 +1,6 @@
 #include "runtime/agent_work.hpp"
 
+#include "runtime/object_places.hpp"
 #include "runtime/paced_steps.hpp"
 
 #include <algorithm>
@@ -46,7 +47,7 @@ AgentWork::Then AgentWork::begin_due() {
       has_room && !agent.store().outbox().is_crowded();  // after_turn() comes when some has left
   if (may_begin && agent.store().work().recovery_due())
     place_.services.alarms.ask_to_recover(place_.key, permits_);
-  const bool may_notify = !place_.shard.admission.is_crowded();
+  const bool may_notify = !place_.services.object_places.is_crowded();
   const bool has_begun = may_begin && agent.dispatch(permits_.recovery, may_notify);
   count_trial();
   if (place_.life.state() != AgentState::kLive) return Then::kNothing;

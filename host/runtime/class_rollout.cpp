@@ -36,8 +36,7 @@ ClassRollout::ClassRollout(Runtime& runtime, std::shared_ptr<const ServedClass> 
   // First: an agent may be woken on the new version at once, and fail.
   if (before_ != nullptr && settings_.trial_agents > 0)
     next_->starts->undecided_until = began_ + settings_.trial_time + kDecisionTakes;
-  runtime_.classes().put(next_);
-  runtime_.class_is_back(next_->segment);
+  runtime_.serve(next_);
   if (before_ == nullptr) {
     state_ = RolloutState::kDone;
   } else {
@@ -46,7 +45,12 @@ ClassRollout::ClassRollout(Runtime& runtime, std::shared_ptr<const ServedClass> 
 }
 
 ClassRollout::~ClassRollout() {
-  if (decide()) runtime_.trial_is_over(next_->segment);
+  end_trial();
+}
+
+void ClassRollout::end_trial() {
+  if (!decide()) return;
+  runtime_.tell([next = next_](ShardVersions& versions) { versions.trial_is_over(next->segment); });
 }
 
 bool ClassRollout::decide() {
@@ -55,8 +59,12 @@ bool ClassRollout::decide() {
 
 void ClassRollout::begin_trial() {
   if (settings_.trial_agents == 0) return move_others();
-  trial_ = runtime_.try_version(before_, settings_.trial_agents, settings_.drain);
-  const bool all_answered = trial_->answers.wait_for(settings_.patience);
+  trial_ = std::make_shared<VersionTrial>(settings_.trial_agents, settings_.drain,
+                                          runtime_.classes().news());
+  asked_ = runtime_.ask([before = before_, trial = trial_](ShardVersions& versions) {
+    versions.begin_trial(before, trial);
+  });
+  const bool all_answered = asked_->wait_for(settings_.patience);
   // No live agent can try. Agents that are woken now have no other version to fall back to.
   if (all_answered && expected() == 0 && settings_.awaited == 0) keep();
 }
@@ -73,13 +81,14 @@ std::size_t ClassRollout::tried() const {
 }
 
 std::vector<unsigned> ClassRollout::silent_shards() const {
-  if (leaving_) return leaving_->missing();
-  return trial_ ? trial_->answers.missing() : std::vector<unsigned>{};
+  return asked_ ? asked_->missing() : std::vector<unsigned>{};
 }
 
 void ClassRollout::leave(bool when_idle) {
   if (trial_) trial_->places = 0;
-  leaving_ = runtime_.leave_version(before_, EvictReason::kCodeUpdate, when_idle);
+  asked_ = runtime_.ask([before = before_, when_idle](ShardVersions& versions) {
+    versions.leave(before, EvictReason::kCodeUpdate, when_idle);
+  });
 }
 
 RolloutState ClassRollout::look() {
@@ -90,7 +99,7 @@ RolloutState ClassRollout::look() {
     // The old version is kept until this object is destroyed: another class of the library may
     // still fail, and take this class back too. Answers come first: a shard that has not answered
     // may be waking an agent on the old version.
-    if (leaving_->complete() && before_->starts->agents == 0) state_ = RolloutState::kDone;
+    if (asked_->complete() && before_->starts->agents == 0) state_ = RolloutState::kDone;
   }
   return state_;
 }
@@ -118,16 +127,19 @@ void ClassRollout::judge() {
     roll_back(std::to_string(failed) + " of the first " + std::to_string(expected) +
               " agents could not start on it" +
               (next_->starts->unreadable ? ", or not read the work of earlier versions" : ""));
-  } else if ((seen >= expected && trial_->answers.complete()) || over) {
+  } else if ((seen >= expected && asked_->complete()) || over) {
     keep();
   } else if (settings_.drain && passed >= settings_.drain_deadline &&
              !std::exchange(trial_forced_, true)) {
-    runtime_.hurry_trial(before_, trial_);
+    trial_->only_idle = false;  // busy agents move at once
+    runtime_.tell([before = before_, trial = trial_](ShardVersions& versions) {
+      versions.begin_trial(before, trial);
+    });
   }
 }
 
 void ClassRollout::keep() {
-  if (decide()) runtime_.trial_is_over(next_->segment);
+  end_trial();
   move_others();
 }
 
@@ -148,9 +160,12 @@ void ClassRollout::roll_back(std::string why) {
   state_ = RolloutState::kRolledBack;
   runtime_.classes().put(before_);
   (void)decide();  // after put(): a reader of the decision finds the old version
-  runtime_.class_is_back(before_->segment);
+  runtime_.tell(
+      [before = before_](ShardVersions& versions) { versions.class_is_back(before->segment); });
   if (trial_) trial_->places = 0;
-  runtime_.leave_version(next_, EvictReason::kCodeUpdate, false);
+  runtime_.tell([next = next_](ShardVersions& versions) {
+    versions.leave(next, EvictReason::kCodeUpdate, false);
+  });
 }
 
 }  // namespace hearth::runtime

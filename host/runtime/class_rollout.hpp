@@ -101,6 +101,8 @@ class ClassRollout {
   [[nodiscard]] std::size_t expected() const;
   // Makes it certain that the new version stays, or that it goes. True: it was open until now.
   bool decide();
+  // Tells the shards if it was open until now.
+  void end_trial();
   void judge();
   void keep();  // the new version
   void move_others();
@@ -114,10 +116,10 @@ class ClassRollout {
   RolloutState state_ = RolloutState::kTrying;
   SteadyTime began_;
   SteadyTime moving_since_{};
-  std::shared_ptr<VersionTrial> trial_;          // null: there was none
-  std::shared_ptr<const ShardAnswers> leaving_;  // the last request
-  bool trial_forced_ = false;  // the deadline of draining has passed for the trial
-  bool forced_ = false;        // ... and for the others
+  std::shared_ptr<VersionTrial> trial_;        // null: there was none
+  std::shared_ptr<const ShardAnswers> asked_;  // what they were last asked
+  bool trial_forced_ = false;                  // the deadline of draining has passed for the trial
+  bool forced_ = false;                        // ... and for the others
   std::string reason_;
 };
 

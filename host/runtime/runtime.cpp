@@ -126,68 +126,31 @@ unsigned Runtime::shard_index(const storage::AgentKey& key) const {
   return runtime::shard_index(key, shard_count());
 }
 
-// ---- another version of a class -----------------------------------------------------------------
+void Runtime::serve(const std::shared_ptr<const ServedClass>& next) {
+  classes_.put(next);
+  tell([next](ShardVersions& versions) { versions.class_is_back(next->segment); });
+}
 
-void Runtime::on_each_shard(const std::function<void(Shard& shard, unsigned index)>& task) {
+void Runtime::tell(const std::function<void(ShardVersions& versions)>& task) {
   for (unsigned index = 0; index < shard_count(); ++index)
-    loops_[index]->post([shard = shards_[index].get(), index, task] { task(*shard, index); });
+    loops_[index]->post([shard = shards_[index].get(), task] { task(shard->versions()); });
 }
 
-std::shared_ptr<const ShardAnswers> Runtime::leave_version(
-    const std::shared_ptr<const ServedClass>& version, EvictReason reason, bool when_idle) {
+std::shared_ptr<const ShardAnswers> Runtime::ask(
+    const std::function<void(ShardVersions& versions)>& task) {
   auto answers = std::make_shared<ShardAnswers>(shard_count(), classes().news());
-  on_each_shard([=](Shard& shard, unsigned index) {
-    shard.leave_version(version, reason, when_idle);
-    answers->add(index);
-  });
+  for (unsigned index = 0; index < shard_count(); ++index) {
+    loops_[index]->post([shard = shards_[index].get(), task, answers, index] {
+      task(shard->versions());
+      answers->add(index);
+    });
+  }
   return answers;
-}
-
-std::shared_ptr<const ShardAnswers> Runtime::expel_version(
-    const std::shared_ptr<const ServedClass>& version, EvictReason reason) {
-  auto answers = std::make_shared<ShardAnswers>(shard_count(), classes().news());
-  on_each_shard([=](Shard& shard, unsigned index) {
-    shard.expel_version(*version, reason);
-    answers->add(index);
-  });
-  return answers;
-}
-
-std::shared_ptr<VersionTrial> Runtime::try_version(const std::shared_ptr<const ServedClass>& before,
-                                                   std::size_t at_most, bool when_idle) {
-  auto trial = std::make_shared<VersionTrial>(shard_count(), at_most, when_idle, classes().news());
-  on_each_shard([=](Shard& shard, unsigned index) {
-    shard.try_version(*before, trial);
-    trial->answers.add(index);
-  });
-  return trial;
-}
-
-void Runtime::hurry_trial(const std::shared_ptr<const ServedClass>& before,
-                          const std::shared_ptr<VersionTrial>& trial) {
-  trial->only_idle = false;
-  on_each_shard([=](Shard& shard, unsigned) { shard.try_version(*before, trial); });
-}
-
-void Runtime::trial_is_over(const std::string& segment) {
-  on_each_shard([=](Shard& shard, unsigned) { shard.trial_is_over(segment); });
-}
-
-void Runtime::class_is_back(const std::string& segment) {
-  on_each_shard([=](Shard& shard, unsigned) { shard.class_is_back(segment); });
-}
-
-void Runtime::class_is_gone(const std::string& segment) {
-  on_each_shard([=](Shard& shard, unsigned) { shard.class_is_gone(segment); });
-}
-
-void Runtime::end_clients(const std::string& agent_class, std::uint16_t code,
-                          const std::string& why) {
-  on_each_shard([=](Shard& shard, unsigned) { shard.end_clients(agent_class, code, why); });
 }
 
 void Runtime::start_alarms() {
-  on_each_shard([](Shard& shard, unsigned) { shard.start_alarms(); });
+  for (unsigned index = 0; index < shard_count(); ++index)
+    loops_[index]->post([shard = shards_[index].get()] { shard->start_alarms(); });
 }
 
 void Runtime::stop(std::chrono::milliseconds grace, std::function<void()> done) {

@@ -8,6 +8,7 @@
 #include "runtime/class_registry.hpp"
 #include "runtime/crashed_agent.hpp"
 #include "runtime/shard.hpp"
+#include "runtime/shard_answers.hpp"
 #include "runtime/shard_loop.hpp"
 #include "storage/data_directory.hpp"
 #include "storage/directory.hpp"
@@ -79,24 +80,15 @@ class Runtime final : public extensions::AgentDirectory {
   // The account of everything held for clients, also by the network. Any thread.
   [[nodiscard]] ClientMemory& client_memory() { return client_memory_; }
 
-  // ---- another version of a class: see Shard. Any thread, while the loops run. These calls do not
-  // wait for the shards ----
-  // When all shards have answered, and another version serves the class, no agent gets `version`
-  // any more. version->starts->agents counts those that still have it.
-  std::shared_ptr<const ShardAnswers> leave_version(
-      const std::shared_ptr<const ServedClass>& version, EvictReason reason, bool when_idle);
-  std::shared_ptr<const ShardAnswers> expel_version(
-      const std::shared_ptr<const ServedClass>& version, EvictReason reason);
-  std::shared_ptr<VersionTrial> try_version(const std::shared_ptr<const ServedClass>& before,
-                                            std::size_t at_most, bool when_idle);
-  // Busy agents move at once, instead of at their next idle moment.
-  void hurry_trial(const std::shared_ptr<const ServedClass>& before,
-                   const std::shared_ptr<VersionTrial>& trial);
-  void trial_is_over(const std::string& segment);
-  void class_is_back(const std::string& segment);
-  void class_is_gone(const std::string& segment);
-  // Like Shard::end_clients(), on each loop in turn. Any thread.
-  void end_clients(const std::string& agent_class, std::uint16_t code, const std::string& why);
+  // From now on `next` serves its segment, and agents that waited for the class go on. Any thread,
+  // while the loops run.
+  void serve(const std::shared_ptr<const ServedClass>& next);
+  // Runs the task on the loop of each shard, soon. Any thread, while the loops run.
+  void tell(const std::function<void(ShardVersions& versions)>& task);
+  // The same; the answers are complete when all shards have done it. After leave() and expel(), if
+  // another version serves the class, no agent gets `version` any more then;
+  // version->starts->agents counts those that still have it.
+  std::shared_ptr<const ShardAnswers> ask(const std::function<void(ShardVersions& versions)>& task);
 
   // From now on agents are woken when their time has come, and interrupted work is recovered. Call
   // it once, after the classes are loaded. Any thread, while the loops run.
@@ -117,8 +109,6 @@ class Runtime final : public extensions::AgentDirectory {
   bool post(AgentHandle handle, std::uint64_t token) override;
 
  private:
-  // Runs the task on the loop of each shard, soon.
-  void on_each_shard(const std::function<void(Shard& shard, unsigned index)>& task);
   [[nodiscard]] std::optional<unsigned> shard_of(AgentHandle handle) const;
   void publish_syncs(Metrics& metrics);
 

@@ -1,6 +1,7 @@
 #include "runtime/shard.hpp"
 
 #include "base/assert.hpp"
+#include "runtime/object_places.hpp"
 #include "storage/data_directory.hpp"
 #include "storage/descriptors.hpp"
 
@@ -18,6 +19,35 @@ std::size_t share_of(std::size_t limit, unsigned count) {
 
 // The class of an agent that should be awake is not loaded: it may come later.
 constexpr std::chrono::milliseconds kUnknownClassRetry{60'000};
+
+// Wakes a cold agent for its work, if its class is served.
+void wake_for_work(AgentSlots& slots, const ShardServices& services, const storage::AgentKey& key,
+                   PermitKind kind) {
+  const auto served = services.classes.find_by_name(key.agent_class);
+  if (!served || !served->refusal.empty()) {
+    services.alarms.look_again(key, kUnknownClassRetry);
+    services.durable_events.report(extensions::DurableEvent::kAlarmClassMissing,
+                                   {.agent_class = key.agent_class, .agent = key.name}, "", "");
+    return;
+  }
+  slots.at(key, served->segment).entry().wake_for_work(kind);
+}
+
+AlarmClock::Agents alarmed_agents(AgentSlots& slots, const ShardServices& services) {
+  using Key = storage::AgentKey;
+  return {
+      .is_cold = [&slots](const Key& key) { return !slots.is_in_memory(key); },
+      .look = [&slots](const Key& key) { slots.find(key)->come_for_work(); },
+      .let_recover = [&slots](const Key& key) { slots.find(key)->work().let_recover(); },
+      .wake = [&slots, &services](const Key& key,
+                                  PermitKind kind) { wake_for_work(slots, services, key, kind); }};
+}
+
+// The client, if its event is to be delivered; else null.
+Connection* client_of(Connections& connections, ConnectionId id) {
+  Connection* const client = connections.find(id);
+  return client == nullptr || client->closing ? nullptr : client;
+}
 
 Event event_of(const Connection& client, EventKind kind, std::string_view body,
                std::unique_ptr<CallSink> sink = nullptr) {
@@ -40,9 +70,7 @@ unsigned shard_index(const storage::AgentKey& key, unsigned count) {
 
 Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnvironment& environment,
              Metrics& metrics)
-    : index_(index),
-      loop_(loop),
-      metrics_(metrics),
+    : metrics_(metrics),
       durable_events_(
           environment.logger, metrics,
           [&classes = environment.classes](std::string_view agent_class, std::string_view kind) {
@@ -57,16 +85,15 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
       admission_(loop, share_of(environment.limits.max_live_agents, count),
                  environment.object_places, &storage::can_open_files),
       steps_(loop, environment.limits.recovery_share),
-      alarms_({loop, wakes_, steps_, metrics_, environment.random}, alarmed_agents(),
-              share_of(environment.limits.max_recovering, count),
+      alarms_({loop, wakes_, steps_, metrics_, environment.random},
+              alarmed_agents(slots_, services_), share_of(environment.limits.max_recovering, count),
               share_of(environment.limits.max_waking, count)),
       condemned_({directory_, environment.data, wakes_, environment.logger, loop, alarms_,
                   environment.closers, environment.sync, environment.directory_wal, alive_,
-                  [this](const storage::AgentKey& key) { return !is_cold(key); },
+                  [this](const storage::AgentKey& key) { return slots_.is_in_memory(key); },
                   [this](const storage::AgentKey& key) {
-                    if (AgentSlot* slot = find_slot(key)) slot->removal_is_over();
+                    if (AgentSlot* slot = slots_.find(key)) slot->removal_is_over();
                   }}),
-      handles_(index),
       services_{environment,
                 loop,
                 durable_events_,
@@ -77,49 +104,38 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
                 alarms_,
                 alive_,
                 {.http = environment.http_port ? environment.http_port(index) : nullptr,
-                 .agents = environment.agent_router ? environment.agent_router(index) : nullptr,
-                 .sub_agents = this},
+                 .agents = environment.agent_router ? environment.agent_router(index) : nullptr},
                 extensions::SpanSource(environment.random, environment.span_log)},
-      slot_parts_{services_,
-                  admission_,
-                  handles_,
-                  steps_,
-                  stopping_,
-                  [this](const AgentSlot& slot) { look_at_unused(slot); },
-                  [this] { one_left(); },
-                  [this](const storage::AgentKey& key) { end_below(key); }} {
+      slots_(index, services_, admission_, steps_),
+      sub_agents_(directory_, services_, slots_),
+      admin_(services_, slots_),
+      versions_(services_, slots_, steps_) {
+  services_.ports.sub_agents = &sub_agents_;
   services_.ports.spans = &services_.spans;
   directory_.leave_wal_to(environment.directory_checkpointer);
   const auto mine = [index, count](const storage::AgentKey& key) {
     return shard_index(key, count) == index;
   };
   condemned_.load(mine);  // first: no work of such an agent is due any more
-  wakes_.load(unix_millis(loop_.clock().wall_now()), mine, environment.random);
+  wakes_.load(unix_millis(loop.clock().wall_now()), mine, environment.random);
 }
 
 Shard::~Shard() {
   *alive_ = false;
 }
 
-// ---- what clients do ----------------------------------------------------------------------------
-
 ConnectionId Shard::connect(const storage::AgentKey& key, std::string_view segment,
                             ConnectRequest request, std::unique_ptr<ConnectionPort> port) {
-  client_came();
-  AgentSlot& slot = slot_for(key, segment);
+  steps_.client_came();
+  AgentSlot& slot = slots_.at(key, segment);
   const ConnectionId id = connections_.add(&slot, std::move(request), std::move(port)).id;
   slot.connect(id);
   return id;
 }
 
-Connection* Shard::client_of(ConnectionId id) {
-  client_came();
-  Connection* client = connections_.find(id);
-  return client == nullptr || client->closing ? nullptr : client;
-}
-
 void Shard::message(ConnectionId id, std::string_view payload, FrameKind kind) {
-  if (Connection* const client = client_of(id)) {
+  steps_.client_came();
+  if (Connection* const client = client_of(connections_, id)) {
     Event incoming = event_of(*client, EventKind::kMessage, payload);
     incoming.flags = static_cast<std::uint32_t>(kind);
     client->slot->accept(std::move(incoming));
@@ -128,7 +144,8 @@ void Shard::message(ConnectionId id, std::string_view payload, FrameKind kind) {
 
 void Shard::call(ConnectionId id, std::string_view method, std::string_view arguments,
                  std::unique_ptr<CallSink> sink) {
-  if (Connection* const client = client_of(id)) {
+  steps_.client_came();
+  if (Connection* const client = client_of(connections_, id)) {
     Event incoming = event_of(*client, EventKind::kCall, arguments, std::move(sink));
     incoming.name = method;
     client->slot->accept(std::move(incoming));
@@ -136,7 +153,8 @@ void Shard::call(ConnectionId id, std::string_view method, std::string_view argu
 }
 
 void Shard::write_state(ConnectionId id, std::string_view json, std::unique_ptr<CallSink> sink) {
-  if (Connection* const client = client_of(id))
+  steps_.client_came();
+  if (Connection* const client = client_of(connections_, id))
     client->slot->accept(event_of(*client, EventKind::kStateCheck, json, std::move(sink)));
 }
 
@@ -155,7 +173,7 @@ void Shard::ask_for_sub_agent(const storage::AgentKey& key, std::string_view seg
   incoming.kind = EventKind::kSubAgent;
   incoming.name = child.agent_class;
   incoming.body = name;
-  accept_request(slot_for(key, segment), std::move(incoming), std::move(head), std::move(sink));
+  accept_request(slots_.at(key, segment), std::move(incoming), std::move(head), std::move(sink));
 }
 
 void Shard::request(const storage::AgentKey& key, std::string_view segment, std::string_view method,
@@ -166,12 +184,12 @@ void Shard::request(const storage::AgentKey& key, std::string_view segment, std:
   incoming.name = method;
   incoming.body = body;
   if (head->body) incoming.flags = extensions::kUnreadBody;
-  accept_request(slot_for(key, segment), std::move(incoming), std::move(head), std::move(sink));
+  accept_request(slots_.at(key, segment), std::move(incoming), std::move(head), std::move(sink));
 }
 
 void Shard::accept_request(AgentSlot& slot, Event event, std::unique_ptr<RequestHead> head,
                            std::unique_ptr<CallSink> sink) {
-  client_came();
+  steps_.client_came();
   head->held.emplace(services_.client_memory, text_bytes(*head));
   event.origin = traced_origin(head->headers);
   event.request = std::move(head);
@@ -189,7 +207,7 @@ void Shard::call(const AgentCallIn& call, std::unique_ptr<CallSink> sink) {
     return sink->finish({}, Error{Errc::kInternal, "the directory of agents cannot be read"});
   }
   if (call.is_of_client) {
-    client_came();
+    steps_.client_came();
     metrics_.of_class(call.key.agent_class).object_called(call.method, [&] {
       const auto served = services_.classes.find(call.segment);
       return std::string(served == nullptr ? "[]" : served->agent_class->methods());
@@ -204,165 +222,40 @@ void Shard::call(const AgentCallIn& call, std::unique_ptr<CallSink> sink) {
   incoming.sink = std::move(sink);
   incoming.origin = call.origin;
   incoming.retry_key = call.retry_key;
-  AgentSlot& slot = slot_for(call.key, call.segment);
+  AgentSlot& slot = slots_.at(call.key, call.segment);
   const auto timeout = call.timeout.count() > 0 ? call.timeout : slot.call_timeout();
   incoming.interruptions.timeout = timeout;
   incoming.interruptions.reads_no_parts = call.is_of_client;
-  incoming.interruptions.due = loop_.clock().steady_now() + timeout;
+  incoming.interruptions.due = services_.loop.clock().steady_now() + timeout;
   slot.accept(std::move(incoming));
 }
 
 void Shard::pace(std::function<void()> step) {
-  admission_.work_waits();
+  services_.object_places.work_waits();
   steps_.add(StepKind::kArrival, [this, step = std::move(step)] {
-    admission_.work_goes_on();
+    services_.object_places.work_goes_on();
     step();
   });
 }
 
 bool Shard::exists(const storage::AgentKey& key) {
   if (condemned_.contains(key)) return false;
-  const AgentSlot* const slot = find_slot(key);
-  return (slot != nullptr && slot->life().in_memory()) || directory_.contains(key);
+  return slots_.is_in_memory(key) || directory_.contains(key);
 }
-
-// ---- agents whose time has come ----------------------------------------------------------------
 
 void Shard::start_alarms() {
   if (!condemned_.empty()) condemned_.finish_later();
   alarms_.start();
 }
 
-bool Shard::is_cold(const storage::AgentKey& key) const {
-  const AgentSlot* slot = find_slot(key);
-  return slot == nullptr || !slot->life().in_memory();
-}
-
-AlarmClock::Agents Shard::alarmed_agents() {
-  return {
-      .is_cold = [this](const storage::AgentKey& key) { return is_cold(key); },
-      .look = [this](const storage::AgentKey& key) { slots_.at(key)->come_for_work(); },
-      .let_recover = [this](const storage::AgentKey& key) { slots_.at(key)->work().let_recover(); },
-      .wake = [this](const storage::AgentKey& key, PermitKind kind) { wake(key, kind); }};
-}
-
-void Shard::wake(const storage::AgentKey& key, PermitKind kind) {
-  const auto served = services_.classes.find_by_name(key.agent_class);
-  if (!served || !served->refusal.empty()) {
-    alarms_.look_again(key, kUnknownClassRetry);
-    durable_events_.report(extensions::DurableEvent::kAlarmClassMissing,
-                           {.agent_class = key.agent_class, .agent = key.name}, "", "");
-    return;
-  }
-  slot_for(key, served->segment).entry().wake_for_work(kind);
-}
-
-// ---- sub-agents ---------------------------------------------------------------------------------
-
-std::vector<extensions::SubAgent> Shard::list(const storage::AgentKey& above,
-                                              const storage::AgentKey& after, std::size_t limit) {
-  std::vector<extensions::SubAgent> found;
-  for (storage::DirectoryEntry& each : directory_.list_below(above, true, after, limit)) {
-    if (!condemned_.contains(each.key)) found.push_back({std::move(each.key), each.created_at_ms});
-  }
-  return found;
-}
-
-Result<void> Shard::destroy(const storage::AgentKey& key, extensions::AgentHandle by) {
-  if (condemned_.contains(key) || !directory_.contains(key))
-    return Error{Errc::kNotFound, "there is no such sub-agent"};
-  condemned_.condemn(key);
-  if (LiveAgent* const live = find_agent(by)) live->store().commits().directory_was_written(true);
-  end_condemned(key);
-  end_below(key);
-  return {};
-}
-
-// ---- slots --------------------------------------------------------------------------------------
-
-AgentSlot& Shard::slot_for(const storage::AgentKey& key, std::string_view segment) {
-  std::unique_ptr<AgentSlot>& slot = slots_[key];
-  if (!slot) {
-    slot = std::make_unique<AgentSlot>(slot_parts_, key, std::string(segment));
-    metrics_.slots.set(std::ssize(slots_));
-  }
-  return *slot;
-}
-
-AgentSlot* Shard::find_slot(const storage::AgentKey& key) const {
-  const auto found = slots_.find(key);
-  return found == slots_.end() ? nullptr : found->second.get();
-}
-
-void Shard::look_at_unused(const AgentSlot& slot) {
-  if (!slot.is_unused()) return;
-  loop_.post([alive = alive_, this, key = slot.key()] {
-    if (!*alive) return;
-    const auto found = slots_.find(key);
-    if (found == slots_.end() || !found->second->is_unused()) return;
-    slots_.erase(found);
-    metrics_.slots.set(std::ssize(slots_));
-  });
-}
-
-LiveAgent* Shard::find_agent(AgentHandle handle) {
-  const AgentLife* const agent = handles_.find(handle);
-  return agent == nullptr ? nullptr : agent->live();
-}
-
-std::vector<AgentSlot*> Shard::residents() const {
-  std::vector<AgentSlot*> slots;
-  slots.reserve(admission_.residents().size());
-  for (Admission::Applicant* const agent : admission_.residents())
-    slots.push_back(static_cast<AgentSlot*>(agent));  // all residents are slots
-  return slots;
+void Shard::stop(SteadyTime deadline, std::function<void()> done) {
+  alarms_.stop();
+  condemned_.stop();
+  slots_.stop(deadline, std::move(done));
 }
 
 Shard::Counts Shard::counts() const {
   return Counts{admission_.residents().size(), slots_.size(), connections_.size()};
-}
-
-void Shard::end_below(const storage::AgentKey& above) {
-  for (const storage::AgentKey& key : condemned_.below(above)) end_condemned(key);
-}
-
-// Later, because code of an agent may be on the stack.
-void Shard::end_condemned(const storage::AgentKey& key) {
-  loop_.post([alive = alive_, this, key] {
-    if (!*alive || !condemned_.contains(key)) return;
-    AgentSlot* const slot = find_slot(key);
-    if (slot != nullptr && slot->life().in_memory())
-      return slot->exit().end(EvictReason::kDestroyed);
-    if (slot != nullptr) slot->was_condemned();
-    condemned_.finish(key);
-  });
-}
-
-// ---- the end ------------------------------------------------------------------------------------
-
-void Shard::stop(SteadyTime deadline, std::function<void()> done) {
-  stopping_ = true;
-  alarms_.stop();
-  condemned_.stop();
-  stopped_ = std::move(done);
-  std::vector<AgentSlot*> slots;
-  slots.reserve(slots_.size());
-  for (const auto& [key, slot] : slots_) slots.push_back(slot.get());
-  for (AgentSlot* slot : slots) slot->begin_shutdown();
-  stop_timer_ = LoopTimer(loop_, deadline, [this] {
-    services_.logger.write(LogLevel::kWarn, "shard.stop_deadline",
-                           {{"shard", index_}, {"busy_agents", admission_.residents().size()}});
-    for (AgentSlot* slot : residents()) slot->exit().end(EvictReason::kShutdown);
-  });
-  one_left();
-}
-
-void Shard::one_left() {
-  if (!stopped_ || !admission_.residents().empty()) return;
-  stop_timer_.cancel();
-  admission_.stop();
-  const std::function<void()> done = std::exchange(stopped_, {});
-  done();
 }
 
 }  // namespace hearth::runtime

@@ -1,5 +1,7 @@
-// What an administrator asks of a shard.
-#include "runtime/shard.hpp"
+#include "runtime/shard_admin.hpp"
+
+#include "runtime/condemned_agents.hpp"
+#include "runtime/shard_services.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -26,18 +28,18 @@ std::vector<extensions::Wait> waits_of(const durable::Wake& wake) {
 
 }  // namespace
 
-Shard::Standing Shard::standing(const storage::AgentKey& key) const {
+ShardAdmin::Standing ShardAdmin::standing(const storage::AgentKey& key) const {
   Standing standing;
-  standing.wake = alarms_.known(key);
-  standing.condemned = condemned_.contains(key);
-  const AgentSlot* slot = find_slot(key);
+  standing.wake = services_.alarms.known(key);
+  standing.condemned = services_.condemned.contains(key);
+  const AgentSlot* slot = slots_.find(key);
   if (slot == nullptr) return standing;
   standing.connections = slot->inbox().clients().size();
   if (slot->life().is_only_open()) return standing;  // only administrators see it as not cold
   standing.state = slot->life().state();
   standing.in_memory = slot->life().in_memory();
   if (standing.in_memory) {
-    standing.last_active_ms = unix_millis_of(slot->turns().last_activity(), loop_.clock());
+    standing.last_active_ms = unix_millis_of(slot->turns().last_activity(), services_.loop.clock());
   }
   standing.served = slot->life().version();
   if (standing.served != nullptr) {
@@ -47,61 +49,62 @@ Shard::Standing Shard::standing(const storage::AgentKey& key) const {
   return standing;
 }
 
-std::vector<extensions::Wait> Shard::waits(const storage::AgentKey& key) {
+std::vector<extensions::Wait> ShardAdmin::waits(const storage::AgentKey& key) {
   using extensions::WaitKind;
   std::vector<extensions::Wait> all;
-  if (AgentSlot* const slot = find_slot(key)) all = slot->list_waits();
-  if (const auto permit = alarms_.awaited_permit(key)) {
+  if (AgentSlot* const slot = slots_.find(key)) all = slot->list_waits();
+  if (const auto permit = services_.alarms.awaited_permit(key)) {
     const bool is_waking = *permit == PermitKind::kWaking;
     all.push_back({.kind = WaitKind::kPermit,
                    .detail = is_waking ? "their time has come" : "their work is to be recovered",
-                   .since_ms = alarms_.known(key).at_ms});
+                   .since_ms = services_.alarms.known(key).at_ms});
   }
   const bool is_told = std::ranges::any_of(
       all, [](const extensions::Wait& each) { return each.kind == WaitKind::kRemoval; });
-  if (!is_told && condemned_.contains(key)) all.push_back({.kind = WaitKind::kRemoval});
+  if (!is_told && services_.condemned.contains(key)) all.push_back({.kind = WaitKind::kRemoval});
   return all;
 }
 
-std::vector<storage::AgentKey> Shard::waiting(
+std::vector<storage::AgentKey> ShardAdmin::waiting(
     const std::function<bool(const extensions::Wait&)>& fits) {
   std::set<storage::AgentKey> found;
-  for (const auto& [key, slot] : slots_) {
-    std::vector<extensions::Wait> all = waits(key);
+  for (AgentSlot* const slot : slots_.all()) {
+    std::vector<extensions::Wait> all = waits(slot->key());
     LiveAgent* const live = slot->life().live();
     const auto since =
         live != nullptr ? live->store().work().fibers().runs_since_ms() : std::nullopt;
     if (since) all.push_back({.kind = extensions::WaitKind::kRunning, .since_ms = since});
-    if (std::ranges::any_of(all, fits)) found.insert(key);
+    if (std::ranges::any_of(all, fits)) found.insert(slot->key());
   }
-  alarms_.each_known([&](const storage::AgentKey& key, const durable::Wake& wake) {
+  services_.alarms.each_known([&](const storage::AgentKey& key, const durable::Wake& wake) {
     if (std::ranges::any_of(waits_of(wake), fits)) found.insert(key);
   });
   return {found.begin(), found.end()};
 }
 
-std::vector<std::string> Shard::names_in_memory(std::string_view agent_class,
-                                                std::string_view after, std::size_t at_most) const {
+std::vector<std::string> ShardAdmin::names_in_memory(std::string_view agent_class,
+                                                     std::string_view after,
+                                                     std::size_t at_most) const {
   std::vector<std::string> names;
-  for (const auto& [key, slot] : slots_) {
-    if (key.agent_class != agent_class || key.name <= after) continue;
-    if (!slot->life().in_memory() && slot->inbox().clients().empty()) continue;
-    names.push_back(key.name);
-  }
+  for (const AgentSlot* const slot : slots_.all([&](const AgentSlot& each) {
+         return each.key().agent_class == agent_class && each.key().name > after &&
+                (each.life().in_memory() || !each.inbox().clients().empty());
+       }))
+    names.push_back(slot->key().name);
   const std::size_t count = std::min(at_most, names.size());
   std::ranges::partial_sort(names, names.begin() + static_cast<std::ptrdiff_t>(count));
   names.resize(count);
   return names;
 }
 
-std::map<std::string, std::size_t> Shard::live_by_class() const {
+std::map<std::string, std::size_t> ShardAdmin::live_by_class() const {
   std::map<std::string, std::size_t> counts;
-  for (const AgentSlot* slot : residents()) ++counts[slot->key().agent_class];
+  for (const AgentSlot* slot : slots_.residents()) ++counts[slot->key().agent_class];
   return counts;
 }
 
-AgentState Shard::evict(const storage::AgentKey& key) {
-  AgentSlot* const slot = find_slot(key);
+AgentState ShardAdmin::evict(const storage::AgentKey& key) {
+  AgentSlot* const slot = slots_.find(key);
   if (slot == nullptr) return AgentState::kCold;
   const AgentState was = slot->life().state();
   if (was == AgentState::kLive) slot->exit().evict(EvictReason::kAdmin);
@@ -109,9 +112,9 @@ AgentState Shard::evict(const storage::AgentKey& key) {
   return was;
 }
 
-void Shard::evict(const storage::AgentKey& key, EvictReason reason,
-                  std::chrono::milliseconds grace) {
-  AgentSlot* const slot = find_slot(key);
+void ShardAdmin::evict(const storage::AgentKey& key, EvictReason reason,
+                       std::chrono::milliseconds grace) {
+  AgentSlot* const slot = slots_.find(key);
   if (slot == nullptr) return;
   if (grace.count() > 0) {
     slot->exit().evict(reason, grace);
@@ -120,23 +123,24 @@ void Shard::evict(const storage::AgentKey& key, EvictReason reason,
   }
 }
 
-void Shard::wake(const storage::AgentKey& key, std::string_view segment) {
-  AgentSlot& slot = slot_for(key, segment);
+void ShardAdmin::wake(const storage::AgentKey& key, std::string_view segment) {
+  AgentSlot& slot = slots_.at(key, segment);
   slot.be_awake();
-  look_at_unused(slot);
+  slots_.look_at_unused(slot);
 }
 
-void Shard::visit(const storage::AgentKey& key, std::string_view segment, AgentVisit visit) {
-  AgentSlot& slot = slot_for(key, segment);
+void ShardAdmin::visit(const storage::AgentKey& key, std::string_view segment, AgentVisit visit) {
+  AgentSlot& slot = slots_.at(key, segment);
   slot.visit(std::move(visit));
-  look_at_unused(slot);
+  slots_.look_at_unused(slot);
 }
 
-Result<bool> Shard::create_object(const storage::AgentKey& key) {
-  if (condemned_.contains(key)) return Error{Errc::kUnavailable, "the agent is being destroyed"};
+Result<bool> ShardAdmin::create_object(const storage::AgentKey& key) {
+  if (services_.condemned.contains(key))
+    return Error{Errc::kUnavailable, "the agent is being destroyed"};
   try {
-    if (!files_.record_object(key, services_.random)) return false;
-    files_.record(key);
+    if (!services_.files.record_object(key, services_.random)) return false;
+    services_.files.record(key);
     return true;
   } catch (const StorageError& failure) {  // agent boundary
     services_.logger.write_limited(LogLevel::kError, "directory.write_failed", {},
@@ -145,9 +149,10 @@ Result<bool> Shard::create_object(const storage::AgentKey& key) {
   }
 }
 
-Result<void> Shard::destroy(const storage::AgentKey& key) {
-  if (condemned_.contains(key)) return Error{Errc::kUnavailable, "the agent is being destroyed"};
-  AgentSlot* const slot = find_slot(key);
+Result<void> ShardAdmin::destroy(const storage::AgentKey& key) {
+  if (services_.condemned.contains(key))
+    return Error{Errc::kUnavailable, "the agent is being destroyed"};
+  AgentSlot* const slot = slots_.find(key);
   try {
     if (slot != nullptr && slot->life().state() == AgentState::kLive) {
       if (const auto condemned = slot->life().live()->context().destroy(); !condemned)
@@ -156,20 +161,20 @@ Result<void> Shard::destroy(const storage::AgentKey& key) {
       return {};
     }
     if (slot != nullptr && slot->life().is_only_open()) {  // its end does the rest
-      condemned_.condemn(key);
-      end_below(key);
+      services_.condemned.condemn(key);
+      slots_.end_below(key);
       return {};
     }
     if (slot != nullptr && slot->life().in_memory())
       return Error{Errc::kUnavailable, "the agent is starting or leaving; try again"};
-    condemned_.condemn(key);
+    services_.condemned.condemn(key);
   } catch (const StorageError& failure) {  // agent boundary
     services_.note_storage_failed(key, failure);
     return Error{Errc::kInternal, "the directory of agents failed"};
   }
   if (slot != nullptr) slot->was_condemned();
-  condemned_.finish(key);
-  end_below(key);
+  services_.condemned.finish(key);
+  slots_.end_below(key);
   return {};
 }
 

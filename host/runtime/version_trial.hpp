@@ -1,7 +1,6 @@
 #pragma once
 // A few agents try a version of their class before all others.
 
-#include "runtime/shard_answers.hpp"
 #include "runtime/version_news.hpp"
 
 #include <atomic>
@@ -16,9 +15,8 @@ namespace hearth::runtime {
 //                         may still try.
 struct VersionTrial {
   // `ringing` rings when the trial has less to wait for; null: no ring.
-  VersionTrial(unsigned shards, std::size_t at_most, bool when_idle,
-               std::shared_ptr<VersionNews> ringing = nullptr)
-      : places(at_most), only_idle(when_idle), news(std::move(ringing)), answers(shards, news) {}
+  VersionTrial(std::size_t at_most, bool when_idle, std::shared_ptr<VersionNews> ringing = nullptr)
+      : places(at_most), only_idle(when_idle), news(std::move(ringing)) {}
 
   void lose_candidate() {
     --candidates;
@@ -38,7 +36,6 @@ struct VersionTrial {
   std::atomic<bool> only_idle;             // a busy agent takes a place once it is idle
   std::atomic<std::size_t> candidates{0};  // busy agents that have no place yet
   const std::shared_ptr<VersionNews> news;
-  ShardAnswers answers;  // from shards that have looked for agents that may try
 };
 
 }  // namespace hearth::runtime

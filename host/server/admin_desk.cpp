@@ -337,7 +337,7 @@ void AdminDesk::serve_again(const std::vector<plugins::ClassFacts>& released,
 Result<Json> AdminDesk::classes(const RouteCall& /*call*/) {
   using Counts = std::map<std::string, std::size_t>;
   const auto all = ask_all(runtime_, shard_patience_,
-                           [](runtime::Shard& shard) { return shard.live_by_class(); });
+                           [](runtime::Shard& shard) { return shard.admin().live_by_class(); });
   if (!all) return no_loop();
   Counts live;
   for (const Counts& counts : *all) {

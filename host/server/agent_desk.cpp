@@ -25,7 +25,7 @@ Json number_or_null(const std::optional<std::int64_t>& number) {
 
 // `created_at_ms`: of its first write; absent: it has stored nothing yet.
 Json agent_json(const std::string& name, const std::optional<std::int64_t>& created_at_ms,
-                const runtime::Shard::Standing& standing) {
+                const runtime::ShardAdmin::Standing& standing) {
   // Work that waits for code has no moment.
   auto next_wake_ms = standing.wake.at_ms;
   if (next_wake_ms && durable::is_next_version(*next_wake_ms)) next_wake_ms.reset();
@@ -118,7 +118,7 @@ Result<Json> AgentDesk::list(const api::RouteCall& call) {
   const auto in_memory =
       ask_all(runtime_, shard_patience_,
               [name = *name, after = request->after, at_most](runtime::Shard& shard) {
-                return shard.names_in_memory(name, after, at_most);
+                return shard.admin().names_in_memory(name, after, at_most);
               });
   if (!in_memory) return no_loop();
   for (const auto& names : *in_memory) {
@@ -210,7 +210,7 @@ Result<Json> AgentDesk::evict(const api::RouteCall& call) {
 
 std::optional<runtime::AgentState> AgentDesk::end_instance(const storage::AgentKey& key) {
   return ask_home(runtime_, key, shard_patience_,
-                  [key](runtime::Shard& shard) { return shard.evict(key); });
+                  [key](runtime::Shard& shard) { return shard.admin().evict(key); });
 }
 
 Result<Json> AgentDesk::destroy(const api::RouteCall& call) {

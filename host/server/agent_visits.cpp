@@ -38,7 +38,7 @@ void visit_agent(runtime::Runtime& runtime, const storage::AgentKey& key, VisitW
   const unsigned index = runtime.shard_index(key);
   runtime.loop(index).post([&shard = runtime.shard(index), key, work = std::move(work),
                             sink = visit_sink(std::move(told))] {
-    shard.visit(key, protocol::kebab_case(key.agent_class), {.work = work, .sink = sink});
+    shard.admin().visit(key, protocol::kebab_case(key.agent_class), {.work = work, .sink = sink});
   });
 }
 
@@ -68,8 +68,8 @@ Result<void> destroy_agent(runtime::Runtime& runtime, const storage::AgentKey& k
   const auto until = std::chrono::steady_clock::now() + patience;
   for (;;) {
     const auto tried = ask_home(runtime, key, patience, [key](runtime::Shard& shard) {
-      const AgentState state = shard.standing(key).state;
-      return Tried{.state = state, .done = shard.destroy(key)};
+      const AgentState state = shard.admin().standing(key).state;
+      return Tried{.state = state, .done = shard.admin().destroy(key)};
     });
     if (!tried) return no_loop();
     const bool is_on_its_way = tried->state == AgentState::kWaking ||

@@ -39,7 +39,7 @@ void visit_agent(runtime::Runtime& runtime, const storage::AgentKey& key, VisitW
 // Destroys an agent for ever. One that is starting or leaving is destroyed once it has, within the
 // patience.
 //
-// Threads  One that may wait.  Failure  As Shard::destroy(); kUnavailable: its shard does not
+// Threads  One that may wait.  Failure  As ShardAdmin::destroy(); kUnavailable: its shard does not
 //                                       answer.
 [[nodiscard]] Result<void> destroy_agent(runtime::Runtime& runtime, const storage::AgentKey& key,
                                          std::chrono::milliseconds patience);

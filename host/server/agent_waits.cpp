@@ -86,11 +86,11 @@ std::string_view state_word(AgentState state) {
 AgentWaits::Seen AgentWaits::look(const storage::AgentKey& key,
                                   std::chrono::steady_clock::time_point until) const {
   struct OnShard {
-    runtime::Shard::Standing standing{};
+    runtime::ShardAdmin::Standing standing{};
     std::vector<Wait> waits{};
   };
   const auto there = ask_home(parts_.runtime, key, kLoopPatience, [key](runtime::Shard& shard) {
-    return OnShard{.standing = shard.standing(key), .waits = shard.waits(key)};
+    return OnShard{.standing = shard.admin().standing(key), .waits = shard.admin().waits(key)};
   });
   Seen seen{.key = key, .state = "unknown"};
   if (!there) {
@@ -156,7 +156,7 @@ void AgentWaits::add_class(Seen& seen) const {
 }
 
 // It runs: so nothing waits for the trial, but a crash or a failed start ends this version.
-void AgentWaits::add_trial(Seen& seen, const runtime::Shard::Standing& standing) const {
+void AgentWaits::add_trial(Seen& seen, const runtime::ShardAdmin::Standing& standing) const {
   if (standing.served == nullptr) return;
   const auto add = [&](const char* what) {
     seen.waits.push_back({.kind = WaitKind::kOnTrial, .detail = what});

@@ -51,7 +51,7 @@ class AgentWaits {
  private:
   [[nodiscard]] extensions::Wait who_holds_up(const storage::AgentKey& key) const;
   void add_class(Seen& seen) const;
-  void add_trial(Seen& seen, const runtime::Shard::Standing& standing) const;
+  void add_trial(Seen& seen, const runtime::ShardAdmin::Standing& standing) const;
   void add_work(Seen& seen, bool is_live, std::chrono::steady_clock::time_point until) const;
 
   const Parts parts_;

@@ -136,7 +136,9 @@ void refresh_proofs(ClientProofs& proofs, const config::AuthConfig& settings,
     const auto rules = runtime.classes().entry_rules(served->segment);
     if (api::auth_of(edge, rules.get()).type != ProofKind::kToken) continue;
     const std::string agent_class(served->agent_class->name());
-    runtime.end_clients(agent_class, kCloseServiceRestart, std::string(kAccessChanged));
+    runtime.tell([agent_class](runtime::ShardVersions& versions) {
+      versions.end_clients(agent_class, kCloseServiceRestart, kAccessChanged);
+    });
     logger.write(LogLevel::kInfo, "auth.clients_asked_anew",
                  {{"class", agent_class}, {"reason", "auth.token_file has lost a token"}});
   }

@@ -61,7 +61,7 @@ void show_time(Json& record) {
   record["fire_at"] = protocol::rfc3339(record.value("fire_at", std::int64_t{0}));
 }
 
-Json object_json(const storage::ObjectEntry& entry, const runtime::Shard::Standing& standing) {
+Json object_json(const storage::ObjectEntry& entry, const runtime::ShardAdmin::Standing& standing) {
   const std::string id = protocol::object_id(entry.key.name);
   const std::string segment = protocol::kebab_case(entry.key.agent_class);
   return {
@@ -281,8 +281,9 @@ Result<storage::ObjectEntry> ObjectDesk::made(const runtime::ServedClass& served
       return good.error();
   }
   const storage::AgentKey key{std::string(served.agent_class->name()), object.name};
-  const auto is_new = ask_home(runtime_, key, kShardPatience,
-                               [key](runtime::Shard& shard) { return shard.create_object(key); });
+  const auto is_new = ask_home(runtime_, key, kShardPatience, [key](runtime::Shard& shard) {
+    return shard.admin().create_object(key);
+  });
   if (!is_new) return no_loop();
   if (!*is_new) return is_new->error();
   if (!**is_new) return Error{Errc::kConflict, "the object is there already"};
@@ -334,7 +335,7 @@ void ObjectDesk::hibernate(const RouteCall& call, const Target& target) {
   if (!shown) return;
   const storage::AgentKey& key = target.key;
   const unsigned index = runtime_.shard_index(key);
-  runtime_.loop(index).post([&shard = runtime_.shard(index), key] { shard.evict(key); });
+  runtime_.loop(index).post([&shard = runtime_.shard(index), key] { shard.admin().evict(key); });
   record("admin.object_hibernated", call, key);
   (*shown)["status"] = "Hibernating";
   visit_agent(runtime_, key, {},
@@ -395,7 +396,7 @@ void ObjectDesk::visit_for_user(const RouteCall& call, Gate may_visit, VisitWork
                              sink = visit_sink(or_refuse(call, std::move(done)))] {
     if (const auto fine = may_visit(shard, object.key); fine.has_error())
       return sink->finish({}, fine.error());
-    shard.visit(object.key, object.served->segment, {.work = work, .sink = sink});
+    shard.admin().visit(object.key, object.served->segment, {.work = work, .sink = sink});
   });
 }
 
@@ -420,7 +421,7 @@ void ObjectDesk::set_alarm(const RouteCall& call) {
                                                   const storage::AgentKey& key) -> Result<void> {
     if (api::makes_too_many(shard, setter.get(), key))
       return Error{Errc::kLimitExceeded, net::too_many_reason(api::kNewAgents)};
-    if (const auto made = shard.create_object(key); !made) return made.error();
+    if (const auto made = shard.admin().create_object(key); !made) return made.error();
     return {};
   };
   visit_for_user(

@@ -93,10 +93,10 @@ inline Result<void> sync_end(runtime::Runtime& runtime, std::string_view what) {
 }
 
 // What the shards know of these agents, in their order. kUnavailable: a shard does not answer.
-inline Result<std::vector<runtime::Shard::Standing>> standings_of(
+inline Result<std::vector<runtime::ShardAdmin::Standing>> standings_of(
     runtime::Runtime& runtime, const std::vector<storage::AgentKey>& keys,
     std::chrono::milliseconds patience) {
-  using Standings = std::vector<runtime::Shard::Standing>;
+  using Standings = std::vector<runtime::ShardAdmin::Standing>;
   std::map<unsigned, std::vector<std::size_t>> places;  // of `keys`, by shard
   for (std::size_t i = 0; i < keys.size(); ++i) places[runtime.shard_index(keys[i])].push_back(i);
   Questions<Standings> questions(patience);
@@ -105,7 +105,7 @@ inline Result<std::vector<runtime::Shard::Standing>> standings_of(
     for (const std::size_t place : here) asked.push_back(keys[place]);
     questions.ask(runtime, shard, [asked = std::move(asked)](runtime::Shard& its) {
       Standings standings;
-      for (const storage::AgentKey& key : asked) standings.push_back(its.standing(key));
+      for (const storage::AgentKey& key : asked) standings.push_back(its.admin().standing(key));
       return standings;
     });
   }

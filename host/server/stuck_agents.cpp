@@ -35,9 +35,9 @@ std::set<AgentKey> candidates(runtime::Runtime& runtime, storage::Directory& dir
   std::set<AgentKey> keys;
   const bool is_each = agent_class == kEachClass;
   for (unsigned index = 0; index < runtime.shard_count(); ++index) {
-    const auto hints =
-        ask_one<StuckKeys>(runtime, index, AgentWaits::kLoopPatience,
-                           [is_urgent](runtime::Shard& shard) { return shard.waiting(is_urgent); });
+    const auto hints = ask_one<StuckKeys>(
+        runtime, index, AgentWaits::kLoopPatience,
+        [is_urgent](runtime::Shard& shard) { return shard.admin().waiting(is_urgent); });
     if (!hints)
       skipped.push_back({{"class", nullptr}, {"agent", nullptr}, {"reason", no_loop().message}});
     for (const AgentKey& key : hints.value_or(StuckKeys())) {

@@ -18,10 +18,10 @@ inline constexpr std::size_t kMostStuckLooks = 200;
 inline constexpr std::string_view kEachClass = "*";
 
 // Without a class ("") it looks only at agents whose shard or wake index hints at it
-// (Shard::waiting()). So it does not find chats that wait for a client, and work that waits for
-// code behind other work that is due earlier. With a class (its own name)
-// it looks at each agent of the class, with kEachClass at each agent. In the order of class and
-// name: {"agents":[why_json()...],"skipped":[{"class","agent","reason"}...],"next":"..." or null}
+// (ShardAdmin::waiting()). So it does not find chats that wait for a client, and work that waits
+// for code behind other work that is due earlier. With a class (its own name) it looks at each
+// agent of the class, with kEachClass at each agent. In the order of class and name:
+// {"agents":[why_json()...],"skipped":[{"class","agent","reason"}...],"next":"..." or null}
 //
 // Bounded    A page ends after `limit` agents, after kMostStuckLooks looks, or at `until`.
 // Threads    One that may wait.

@@ -80,14 +80,15 @@ runtime::LiveAgent* TestAgent::live() const {
 
 void TestAgent::end_turn() {
   if (!is_touched_ || live() == nullptr) return;
-  host_.shard().visit(key_, segment_,
-                      {.work = [](extensions::AgentContext&) { return Result<std::string>(""); },
-                       .sink = std::make_shared<OutcomeSink>(nullptr)});
+  host_.shard().admin().visit(
+      key_, segment_,
+      {.work = [](extensions::AgentContext&) { return Result<std::string>(""); },
+       .sink = std::make_shared<OutcomeSink>(nullptr)});
 }
 
 void TestAgent::wake() {
   failed_start_.clear();
-  host_.shard().wake(key_, segment_);
+  host_.shard().admin().wake(key_, segment_);
   host_.settle();
   if (!failed_start_.empty()) throw std::runtime_error(failed_start_);
 }
@@ -100,12 +101,12 @@ void TestAgent::evict(std::uint32_t reason, std::uint64_t grace_ns) {
   if (grace_ns > 0 && instance_ != nullptr) {
     const std::chrono::nanoseconds grace(grace_ns);
     const TestInstance* const leaving = instance_;
-    host_.shard().evict(key_, why, ceil<std::chrono::milliseconds>(grace));
+    host_.shard().admin().evict(key_, why, ceil<std::chrono::milliseconds>(grace));
     host_.settle();
     if (instance_ == leaving) host_.advance_by(grace);
     if (instance_ != leaving) return;
   }
-  host_.shard().evict(key_, why, std::chrono::milliseconds(0));
+  host_.shard().admin().evict(key_, why, std::chrono::milliseconds(0));
   host_.settle();
 }
 
@@ -296,7 +297,7 @@ void TestAgent::visit(const Visitor& visitor) {
   end_turn();
   std::exception_ptr thrown;
   Result<void> outcome = Error{Errc::kUnavailable, "the agent starts or leaves"};
-  host_.shard().visit(
+  host_.shard().admin().visit(
       key_, segment_,
       {.work =
            [&](extensions::AgentContext& agent) {
@@ -347,7 +348,7 @@ std::size_t TestAgent::unfinished() const {
 }
 
 std::size_t TestAgent::clients() const {
-  return host_.shard().standing(key_).connections;
+  return host_.shard().admin().standing(key_).connections;
 }
 
 std::string TestAgent::query(const std::string& sql) {

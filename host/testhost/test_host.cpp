@@ -113,7 +113,7 @@ void TestHost::put(const std::string& agent_class) {
   settings.idle_timeout = std::chrono::hours(24 * 365 * 10);  // a test decides when agents leave
   const auto before = runtime_->classes().put(std::make_shared<runtime::ServedClass>(
       runtime::ServedClass{segment_of(agent_class), served.code, std::move(settings)}));
-  if (before) shard().leave_version(before, runtime::EvictReason::kCodeUpdate, false);
+  if (before) shard().versions().leave(before, runtime::EvictReason::kCodeUpdate, false);
 }
 
 void TestHost::serve(const std::string& agent_class, const hearth_class& definition) {

@@ -48,7 +48,7 @@ class ObjectsEndpointTest : public ApiFixture {
     std::promise<bool> told;
     const unsigned index = runtime_->shard_index(key);
     runtime_->loop(index).post(
-        [&] { told.set_value(runtime_->shard(index).standing(key).in_memory); });
+        [&] { told.set_value(runtime_->shard(index).admin().standing(key).in_memory); });
     return told.get_future().get();
   }
   static std::string keyed(std::string_view key) {

@@ -109,6 +109,7 @@ TESTED_ELSEWHERE = {
     "runtime/agent_effects": "tests/runtime/live_agent_test.cpp",
     "runtime/agent_entry": "tests/runtime/agent_slot_room_test.cpp",
     "runtime/agent_exit": "tests/runtime/agent_slot_test.cpp",
+    "runtime/agent_slots": "tests/runtime/shard_test.cpp",
     "runtime/agent_turns": "tests/runtime/agent_slot_test.cpp",
     "runtime/agent_work": "tests/runtime/live_agent_work_test.cpp",
     "runtime/connection": "tests/runtime/connections_test.cpp",

@@ -17,12 +17,12 @@ class AbsentClassTest : public ::testing::Test {
   // Removes the class and its agents.
   void take_away() {
     served_ = shard_.runtime().classes().remove("counter");
-    shard_.shard().leave_version(served_, EvictReason::kPluginRemoved, false);
+    shard_.versions().leave(served_, EvictReason::kPluginRemoved, false);
     shard_.settle();
   }
   void put_back() {
     shard_.runtime().classes().put(served_);
-    shard_.shard().class_is_back("counter");
+    shard_.versions().class_is_back("counter");
     shard_.settle();
   }
   [[nodiscard]] std::ptrdiff_t seen(const std::string& what) const {

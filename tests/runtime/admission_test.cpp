@@ -25,7 +25,7 @@ class AdmissionTest : public ::testing::Test {
     void leave_for_room() override {
       leaving = true;
       test.admission_.leaving(*this);
-      test.admission_.ending();
+      test.admission_.residents().ending();
     }
     [[nodiscard]] Admission::Need need() const override { return {object, awaited, wanted}; }
     void take_turn(const Admission::Verdict& verdict) override {
@@ -35,7 +35,7 @@ class AdmissionTest : public ::testing::Test {
         return;
       }
       if (test.admission_.ask(*this).answer != Said::kComeIn) return;
-      test.admission_.enter(*this);
+      test.admission_.residents().enter(*this);
       if (test.all_leave_) leave_for_room();
     }
 
@@ -51,7 +51,7 @@ class AdmissionTest : public ::testing::Test {
   Agent& agent() { return agents_.emplace_back(*this); }
   Agent& resident() {
     Agent& made = agent();
-    admission_.enter(made);
+    admission_.residents().enter(made);
     return made;
   }
   void has_left(Agent& gone) {
@@ -104,7 +104,7 @@ TEST_F(AdmissionTest, P3_TheLeastRecentlyUsedIdleOneLeaves) {
   Agent& first = resident();
   Agent& second = resident();
   first.idle = second.idle = true;
-  admission_.used(first, loop_.clock().steady_now());
+  admission_.residents().used(first, loop_.clock().steady_now());
   EXPECT_EQ(admission_.ask(agent()).answer, Said::kWait);
   EXPECT_TRUE(second.leaving);
   EXPECT_FALSE(first.leaving);
@@ -133,7 +133,7 @@ TEST_F(AdmissionTest, O14_ForAnObjectTooManyAnIdleObjectLeavesOrItIsRefused) {
   Agent& object = agent();
   object.object = true;
   EXPECT_EQ(admission_.ask(object).answer, Said::kComeIn);
-  admission_.enter(object);
+  admission_.residents().enter(object);
   Agent& next = agent();
   next.object = true;
   const Admission::Verdict verdict = admission_.ask(next);
@@ -517,17 +517,17 @@ TEST_F(AdmissionLanesTest, P2_AnAgentThatWaitsForWorkChangesItsLaneWithItsFirstC
 
 TEST_F(AdmissionLanesTest, NotificationsWaitWhileWorkWaits) {
   (void)waiting(true);
-  EXPECT_FALSE(admission_.is_crowded()) << "a caller is no work";
+  EXPECT_FALSE(places_.is_crowded()) << "a caller is no work";
   Agent& work = waiting(false);
-  EXPECT_TRUE(admission_.is_crowded());
+  EXPECT_TRUE(places_.is_crowded());
   work.awaited = true;
   EXPECT_EQ(admission_.ask(work).answer, Said::kWait);
-  EXPECT_FALSE(admission_.is_crowded()) << "a caller waits for it now";
+  EXPECT_FALSE(places_.is_crowded()) << "a caller waits for it now";
   (void)waiting(false);
-  EXPECT_TRUE(admission_.is_crowded());
+  EXPECT_TRUE(places_.is_crowded());
   loop_.advance(Admission::kLongestWait);
   loop_.settle();
-  EXPECT_FALSE(admission_.is_crowded());
+  EXPECT_FALSE(places_.is_crowded());
 }
 
 // Not only the first: the last of a long line too, while others come in before it.

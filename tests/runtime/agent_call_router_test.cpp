@@ -345,7 +345,7 @@ TEST_F(AgentCallsTest, ACalleeThatIsEvictedEndsTheCallOrTheHostRepeatsIt) {
   room.methods["wait"] = [&](HostCalls&, const AgentEvent&) {};
   const storage::AgentKey key{"ToldRoom", callee};
   EXPECT_TRUE(told_of({.method = "wait"}).empty());
-  runtime_->shard(1).evict(key);
+  runtime_->shard(1).admin().evict(key);
   settle();
   ASSERT_EQ(asking.told.begin()->second.size(), 1U);
   EXPECT_TRUE(asking.told.begin()->second[0].starts_with("end closing: "));
@@ -355,7 +355,7 @@ TEST_F(AgentCallsTest, ACalleeThatIsEvictedEndsTheCallOrTheHostRepeatsIt) {
   asking.told.clear();
   EXPECT_TRUE(told_of({.method = "wait"}).empty());
   room.methods["wait"] = echo;
-  runtime_->shard(1).evict(key);
+  runtime_->shard(1).admin().evict(key);
   settle();
   EXPECT_EQ(asking.told.begin()->second, Told{"end ok []"});
 }

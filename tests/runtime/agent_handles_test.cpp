@@ -27,7 +27,7 @@ TEST(AgentHandlesTest, AHandleNamesOneStayInMemory) {
   shard.settle();
   const AgentHandle first = shard.script.host->handle();
   EXPECT_NE(shard.shard().find_agent(first), nullptr);
-  shard.shard().evict(kUsualAgent);
+  shard.admin().evict(kUsualAgent);
   shard.settle();
   EXPECT_EQ(shard.shard().find_agent(first), nullptr);
 
@@ -70,7 +70,7 @@ TEST(AgentHandlesTest, R11_WhatAnInstanceThatIsGoneWritesIsRefused) {
   shard.request("POST");
   shard.settle();
   EXPECT_EQ(kept, "1");
-  shard.shard().evict(kUsualAgent);
+  shard.admin().evict(kUsualAgent);
   shard.settle();
   statuses.clear();
   shard.request("POST");

@@ -230,7 +230,7 @@ TEST_F(AgentSlotInterruptedTest, P6_ACallWaitsForItsClassAsItsClientDoes) {
   take_away();
   EXPECT_EQ(answer->end, std::nullopt);
   shard_.runtime().classes().give_up("counter");
-  shard_.shard().class_is_gone("counter");
+  shard_.versions().class_is_gone("counter");
   shard_.settle();
   EXPECT_EQ(answer->end, "error unavailable: the class is not loaded");
 }
@@ -463,7 +463,7 @@ TEST_F(ConnectInterruptedTest, AClientWaitsForItsClassAndIsClosedWhenThatIsGiven
   take_away();
   EXPECT_EQ(*client.sight, Sight{"handshake counter/a -"});
   shard_.runtime().classes().give_up("counter");
-  shard_.shard().class_is_gone("counter");
+  shard_.versions().class_is_gone("counter");
   EXPECT_EQ(client.sight->back(), "close 1012 the class is not loaded");
   shard_.shard().disconnected(client.id, 1012, "", true);
   shard_.settle();

@@ -90,7 +90,7 @@ void evict_slowly(ShardFixture& fixture) {
   };
   (void)fixture.request("POST", "", "slow");
   fixture.settle();
-  fixture.shard().evict({"Counter", "slow"});
+  fixture.shard().admin().evict({"Counter", "slow"});
 }
 
 TEST(AgentSlotRoomTest, OneThatWaitsTooLongForAnotherToLeaveIsRefused) {
@@ -117,7 +117,7 @@ TEST(AgentSlotRoomTest, WhoFindsOnlyAgentsThatAreLeavingWaitsForThemInsteadOfBei
   const auto another = fixture.request("POST", "", "other");
   fixture.loop.advance(milliseconds(1'900));
   EXPECT_FALSE(waits->end);
-  const auto shown = fixture.shard().waits({"Counter", "other"});
+  const auto shown = fixture.shard().admin().waits({"Counter", "other"});
   ASSERT_EQ(shown.size(), 1U);
   EXPECT_EQ(shown[0].kind, extensions::WaitKind::kRoom);
   EXPECT_EQ(shown[0].since_ms, unix_millis(fixture.loop.clock().wall_now()) - 1'900);
@@ -174,7 +174,7 @@ class RoomLineTest : public ::testing::Test {
   // An agent that is leaving, and needs a minute for that.
   void leave_slowly(const std::string& name) {
     (void)ask(name);
-    fixture.shard().evict({"Counter", name});
+    fixture.shard().admin().evict({"Counter", name});
     fixture.settle();
     served.clear();
   }

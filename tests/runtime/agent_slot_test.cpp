@@ -595,7 +595,7 @@ TEST(ObjectAuditTest, AnObjectThatComesAndGoesHasABoundedNumberOfEntries) {
     const auto answer = shard.request("GET", "", "a");
     shard.settle();
     ASSERT_EQ(answer->end, "ok ");
-    shard.shard().evict({"Counter", "a"});
+    shard.admin().evict({"Counter", "a"});
     shard.settle();
   }
   const std::chrono::duration<double> took = BootClock::now() - began;

@@ -35,7 +35,7 @@ TEST_F(AgentSlotVersionsTest, WhoLeftWhileTheClassWasAwaitedIsForgottenWhenItIsG
   shard_.shard().disconnected(client.id, 1000, "bye", true);
   shard_.settle();
   shard_.runtime().classes().give_up("counter");
-  shard_.shard().class_is_gone("counter");
+  shard_.versions().class_is_gone("counter");
   shard_.settle();
   EXPECT_EQ(shard_.shard().counts().connections, 0U);
   EXPECT_EQ(shard_.shard().counts().slots, 0U);
@@ -50,10 +50,10 @@ TEST_F(AgentSlotVersionsTest, ClientsOfAClassAndOfAllBelowItCanBeSentAway) {
                                     std::move(request), std::make_unique<FakePort>(below.sight));
   shard_.settle();
   const auto told = std::pair(client.sight->size(), below.sight->size());
-  shard_.runtime().end_clients("Other", 1012, "not these");
+  shard_.versions().end_clients("Other", 1012, "not these");
   shard_.settle();
   EXPECT_EQ(std::pair(client.sight->size(), below.sight->size()), told) << "another class";
-  shard_.runtime().end_clients("Counter", 1012, "come again");
+  shard_.versions().end_clients("Counter", 1012, "come again");
   shard_.settle();
   EXPECT_EQ(client.sight->back(), "close 1012 come again");
   EXPECT_EQ(below.sight->back(), "close 1012 come again");

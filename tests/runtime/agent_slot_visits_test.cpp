@@ -26,7 +26,7 @@ class AgentSlotVisitsTest : public ::testing::Test {
 
   std::shared_ptr<Answer> visit(Work work) {
     auto answer = std::make_shared<Answer>();
-    shard_.shard().visit(kUsualAgent, "counter",
+    shard_.admin().visit(kUsualAgent, "counter",
                          {.work = std::move(work), .sink = std::make_shared<FakeSink>(answer)});
     return answer;
   }
@@ -105,7 +105,7 @@ TEST_F(AgentSlotVisitsTest, WhatWaitsForCodeBesideAnAlarmIsWokenByItsCode) {
   shard_.settle();
   EXPECT_EQ(put_aside->end, "ok ");
   EXPECT_TRUE(shard_.script.history.empty());
-  shard_.shard().class_is_back("counter");
+  shard_.versions().class_is_back("counter");
   shard_.settle();
   EXPECT_FALSE(shard_.script.history.empty()) << "the alarm is an hour away, its code is here";
 }
@@ -119,7 +119,7 @@ TEST_F(AgentSlotVisitsTest, ALookAtWorkThatWaitsForCodeNeitherWakesItNorMissesIt
   EXPECT_TRUE(look->end);
   EXPECT_TRUE(shard_.script.history.empty()) << "no code ran for a look";
   (void)get();
-  shard_.shard().class_is_back("counter");  // while it is open
+  shard_.versions().class_is_back("counter");  // while it is open
   shard_.settle();
   EXPECT_FALSE(shard_.script.history.empty()) << "its code may know the fiber now";
 }
@@ -159,7 +159,7 @@ TEST(AgentSlotVisitsOnThreadsTest, WhoWaitsForColdWaitsForTheRemovalOfWhatIsDest
         return done.error();
       return std::string();
     };
-    shard.shard().visit(key, "counter", {.work = put, .sink = std::make_shared<FakeSink>(answer)});
+    shard.admin().visit(key, "counter", {.work = put, .sink = std::make_shared<FakeSink>(answer)});
     return answer;
   };
   (void)put_into(kUsualAgent);
@@ -168,13 +168,13 @@ TEST(AgentSlotVisitsOnThreadsTest, WhoWaitsForColdWaitsForTheRemovalOfWhatIsDest
   ASSERT_EQ(written->end, "ok ");
   // The one thread that closes has the files of the other one to remove, and waits for the device.
   syncs.hold();
-  ASSERT_TRUE(shard.shard().destroy(other));
+  ASSERT_TRUE(shard.admin().destroy(other));
   syncs.wait_until_somebody_waits();
   const auto visited = put_into(kUsualAgent);
   shard.settle();  // the database is on its way to that thread
-  ASSERT_TRUE(shard.shard().destroy(kUsualAgent));
+  ASSERT_TRUE(shard.admin().destroy(kUsualAgent));
   const auto over = std::make_shared<Answer>();
-  shard.shard().visit(kUsualAgent, "counter",
+  shard.admin().visit(kUsualAgent, "counter",
                       {.work = {}, .sink = std::make_shared<FakeSink>(over)});
   shard.settle();
   EXPECT_FALSE(over->end);
@@ -182,7 +182,7 @@ TEST(AgentSlotVisitsOnThreadsTest, WhoWaitsForColdWaitsForTheRemovalOfWhatIsDest
   syncs.let_go();
   EXPECT_TRUE(shard.loop.settle_until([&] {
     if (!over->end) return false;
-    was_removed = !shard.shard().standing(kUsualAgent).condemned;
+    was_removed = !shard.admin().standing(kUsualAgent).condemned;
     return true;
   }));
   EXPECT_EQ(over->end, "ok ");
@@ -197,7 +197,7 @@ TEST_F(AgentSlotVisitsTest, AVisitWithoutWorkWaitsUntilTheAgentIsCold) {
   const auto waiting = visit(nullptr);
   shard_.settle();
   EXPECT_FALSE(waiting->end);
-  shard_.shard().evict(kUsualAgent);
+  shard_.admin().evict(kUsualAgent);
   shard_.settle();
   EXPECT_EQ(waiting->end, "ok ");
 }
@@ -295,9 +295,9 @@ TEST_F(AgentSlotVisitsTest, AClassInQuarantineIsOpenedAndNotWoken) {
 TEST_F(AgentSlotVisitsTest, WhileItIsOnlyOpenItCountsAsColdAndCanBeDestroyed) {
   const auto written = put("5");
   EXPECT_EQ(shard_.shard().counts().live, 1U);
-  EXPECT_FALSE(shard_.shard().standing(kUsualAgent).in_memory);
-  EXPECT_EQ(shard_.shard().standing(kUsualAgent).state, AgentState::kCold);
-  ASSERT_TRUE(shard_.shard().destroy(kUsualAgent));
+  EXPECT_FALSE(shard_.admin().standing(kUsualAgent).in_memory);
+  EXPECT_EQ(shard_.admin().standing(kUsualAgent).state, AgentState::kCold);
+  ASSERT_TRUE(shard_.admin().destroy(kUsualAgent));
   shard_.settle();
   EXPECT_TRUE(written->end);
   const auto read = get();
@@ -308,7 +308,7 @@ TEST_F(AgentSlotVisitsTest, WhileItIsOnlyOpenItCountsAsColdAndCanBeDestroyed) {
 TEST_F(AgentSlotVisitsTest, ADestroyedAgentIsNotVisited) {
   const auto client = shard_.connect();
   shard_.settle();
-  ASSERT_TRUE(shard_.shard().destroy(kUsualAgent));
+  ASSERT_TRUE(shard_.admin().destroy(kUsualAgent));
   const auto written = put("5");
   shard_.settle();
   EXPECT_TRUE(written->end && written->end->starts_with("error ")) << *written->end;
@@ -322,7 +322,7 @@ TEST_F(AgentSlotVisitsTest, WhoeverWaitsForTheEndOfADestroyedAgentThenVisitsANew
       (void)put("5");
     }
     shard_.settle();
-    ASSERT_TRUE(shard_.shard().destroy(kUsualAgent)) << is_live;
+    ASSERT_TRUE(shard_.admin().destroy(kUsualAgent)) << is_live;
     const auto over = visit({});
     EXPECT_FALSE(over->end && is_live) << "its instance is still there";
     shard_.settle();

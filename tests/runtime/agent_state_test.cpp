@@ -80,8 +80,8 @@ TEST(AgentLifeDeathTest, AStateThatDoesNotFollowIsABugAndSaysSo) {
 }
 
 TEST(CandidacyTest, CountsFromItsBeginningToItsEndOnce) {
-  const auto trial = std::make_shared<VersionTrial>(1U, 1U, false);
-  const auto other = std::make_shared<VersionTrial>(1U, 1U, false);
+  const auto trial = std::make_shared<VersionTrial>(1U, false);
+  const auto other = std::make_shared<VersionTrial>(1U, false);
   {
     Candidacy first = candidacy_in(trial);
     EXPECT_EQ(trial->candidates, 1U);
@@ -158,7 +158,7 @@ class Walk {
   Walk(const Walk&) = delete;
   Walk& operator=(const Walk&) = delete;
 
-  [[nodiscard]] AgentState state() { return shard().standing(kUsualAgent).state; }
+  [[nodiscard]] AgentState state() { return shard().admin().standing(kUsualAgent).state; }
   [[nodiscard]] Shard& shard() { return shard_.shard(); }
   [[nodiscard]] ClassRegistry& classes() { return shard_.runtime().classes(); }
   [[nodiscard]] const std::shared_ptr<const ServedClass>& served() const { return served_; }
@@ -191,7 +191,7 @@ class Walk {
     switch (state) {
       case AgentState::kCold: {
         be_live();
-        shard().evict(kUsualAgent);
+        shard().admin().evict(kUsualAgent);
         settle();
         break;
       }
@@ -199,7 +199,7 @@ class Walk {
         answers_.push_back(shard_.request("GET", "", "b"));
         settle();
         held_ = EventKind::kEvict;
-        shard().evict({"Counter", "b"});
+        shard().admin().evict({"Counter", "b"});
         connect();
         break;
       }
@@ -213,10 +213,10 @@ class Walk {
       }
       case AgentState::kCondemned: {  // its files go on another thread, which waits for the device
         be_live();
-        shard().evict(kUsualAgent);
+        shard().admin().evict(kUsualAgent);
         shard_.loop.settle_until([this] { return this->state() == AgentState::kCold; });
         syncs_.hold();
-        EXPECT_TRUE(shard().destroy(kUsualAgent));
+        EXPECT_TRUE(shard().admin().destroy(kUsualAgent));
         ask();
         break;
       }
@@ -231,13 +231,13 @@ class Walk {
       case AgentState::kLeaving: {
         be_live();
         held_ = EventKind::kEvict;
-        shard().evict(kUsualAgent);
+        shard().admin().evict(kUsualAgent);
         settle();
         break;
       }
       case AgentState::kEnding: {
         be_live();
-        shard().expel_version(*served_, EvictReason::kCodeUpdate);
+        shard().versions().expel(served_, EvictReason::kCodeUpdate);
         break;
       }
     }
@@ -250,7 +250,7 @@ class Walk {
   void have_work() {
     ask("plan");
     settle();
-    shard().evict(kUsualAgent);
+    shard().admin().evict(kUsualAgent);
     shard_.loop.settle_until([this] { return state() == AgentState::kCold; });
   }
   static void plan(HostCalls& host) {
@@ -336,10 +336,10 @@ std::vector<Meeting> meetings() {
        [](Walk& walk) { walk.ask("break"); },
        {kCold, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kCold, kLeaving, kCold}},
       {"an eviction",
-       [](Walk& walk) { walk.shard().evict(kUsualAgent); },
+       [](Walk& walk) { walk.shard().admin().evict(kUsualAgent); },
        {kCold, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kCold, kLeaving, kCold}},
       {"a destruction",
-       [](Walk& walk) { (void)walk.shard().destroy(kUsualAgent); },
+       [](Walk& walk) { (void)walk.shard().admin().destroy(kUsualAgent); },
        {kCold, kAwaitingRoom, kLive, kCondemned, kWaking, kCold, kLeaving, kCold}},
       {"the end of the removal of its files",
        [](Walk& walk) { walk.let_files_go(); },
@@ -347,35 +347,36 @@ std::vector<Meeting> meetings() {
       {"another version that replaces its own",
        [](Walk& walk) {
          walk.replace_version();
-         walk.shard().leave_version(walk.served(), EvictReason::kCodeUpdate, false);
+         walk.shard().versions().leave(walk.served(), EvictReason::kCodeUpdate, false);
        },
        {kCold, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kCold, kLeaving, kCold}},
       {"another version that it goes to when it is idle",
        [](Walk& walk) {
          walk.replace_version();
-         walk.shard().leave_version(walk.served(), EvictReason::kCodeUpdate, true);
+         walk.shard().versions().leave(walk.served(), EvictReason::kCodeUpdate, true);
        },
        {kCold, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kCold, kLeaving, kCold}},
       {"a version on trial that it may try",
        [](Walk& walk) {
          walk.replace_version();
-         walk.shard().try_version(*walk.served(), std::make_shared<VersionTrial>(1U, 1U, false));
+         walk.shard().versions().begin_trial(walk.served(),
+                                             std::make_shared<VersionTrial>(1U, false));
        },
        {kCold, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kLive, kLeaving, kCold}},
       {"an expulsion",
-       [](Walk& walk) { walk.shard().expel_version(*walk.served(), EvictReason::kHung); },
+       [](Walk& walk) { walk.shard().versions().expel(walk.served(), EvictReason::kHung); },
        {kCold, kLive, kAwaitingVersion, kCondemned, kWaking, kCold, kCold, kCold}},
       {"a trial that ends for another version",
        [](Walk& walk) {
          walk.replace_version();
          walk.served()->starts->undecided_until = SteadyTime{};
-         walk.shard().trial_is_over("counter");
+         walk.shard().versions().trial_is_over("counter");
        },
        {kCold, kAwaitingRoom, kLive, kCondemned, kWaking, kLive, kLeaving, kCold}},
       {"a trial that ends for its version",
        [](Walk& walk) {
          walk.served()->starts->undecided_until = SteadyTime{};
-         walk.shard().trial_is_over("counter");
+         walk.shard().versions().trial_is_over("counter");
        },
        {kCold, kAwaitingRoom, kCold, kCondemned, kWaking, kLive, kLeaving, kCold}},
       {"a class that goes away, and a request",
@@ -385,13 +386,13 @@ std::vector<Meeting> meetings() {
        },
        {kCold, kCold, kAwaitingVersion, kCondemned, kWaking, kLive, kLeaving, kCold}},
       {"a class that comes back",
-       [](Walk& walk) { walk.shard().class_is_back("counter"); },
+       [](Walk& walk) { walk.shard().versions().class_is_back("counter"); },
        {kCold, kAwaitingRoom, kAwaitingVersion, kCondemned, kWaking, kLive, kLeaving, kCold}},
       {"a class that is given up",
        [](Walk& walk) {
          walk.classes().remove("counter");
          walk.classes().give_up("counter");
-         walk.shard().class_is_gone("counter");
+         walk.shard().versions().class_is_gone("counter");
        },
        {kCold, kCold, kCold, kCondemned, kWaking, kLive, kLeaving, kCold}},
       {"time without events",

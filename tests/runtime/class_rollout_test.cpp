@@ -319,7 +319,7 @@ TEST_F(ClassRolloutTest, ABusyAgentThatLeavesForAnotherReasonIsNotAwaitedInTheTr
   shard_.settle();
   begin(version("new", next_script_));
   EXPECT_EQ(look(), RolloutState::kTrying);
-  shard_.shard().evict({"Counter", "a"});
+  shard_.admin().evict({"Counter", "a"});
   shard_.settle();
   look();
   EXPECT_EQ(look(), RolloutState::kDone);
@@ -443,7 +443,7 @@ TEST_F(ClassRolloutTest, WhoWaitsBehindAFailedTrialIsToldWhenTheServerStops) {
   const auto next = failing_version();
   next->starts->undecided_until = shard_.loop.clock().steady_now() + seconds(60);
   shard_.runtime().classes().put(next);
-  shard_.shard().evict({"Counter", "a"});
+  shard_.admin().evict({"Counter", "a"});
   const auto answer = shard_.call(client, "who");
   shard_.settle();
   EXPECT_EQ(answer->end, std::nullopt);
@@ -497,12 +497,13 @@ TEST_F(ClassRolloutTest, WhatIsExpelledIsGoneWhateverItDoes) {
   const auto starting = shard_.connect("starting");
   const auto answer = shard_.call(busy, "wait");
   shard_.settle();
-  shard_.shard().evict({"Counter", "leaving"});
+  shard_.admin().evict({"Counter", "leaving"});
   shard_.settle();
   ASSERT_EQ(shard_.script.alive, 3);
   const auto old = served();
   shard_.runtime().classes().put(version("new", next_script_));
-  const auto answers = shard_.runtime().expel_version(old, EvictReason::kCodeUpdate);
+  const auto answers = shard_.runtime().ask(
+      [old](ShardVersions& versions) { versions.expel(old, EvictReason::kCodeUpdate); });
   shard_.settle();
   EXPECT_TRUE(answers->complete());
   EXPECT_EQ(old->starts->agents, 0U);
@@ -565,7 +566,7 @@ TEST_F(ClassRolloutTest, FramesOfClientsWaitForAClassThatIsAwaited) {
   const auto client = shard_.connect();
   EXPECT_EQ(ask(client), R"(ok "old")");
   const auto old = shard_.runtime().classes().remove("counter");
-  shard_.shard().leave_version(old, EvictReason::kPluginRemoved, false);
+  shard_.versions().leave(old, EvictReason::kPluginRemoved, false);
   shard_.settle();
   EXPECT_EQ(shard_.script.alive, 0);
   const auto waiting = shard_.call(client, "who");
@@ -581,11 +582,11 @@ TEST_F(ClassRolloutTest, ClientsAreClosedWhenAClassIsGivenUp) {
   const auto client = shard_.connect();
   EXPECT_EQ(ask(client), R"(ok "old")");
   const auto old = shard_.runtime().classes().remove("counter");
-  shard_.shard().leave_version(old, EvictReason::kPluginRemoved, false);
+  shard_.versions().leave(old, EvictReason::kPluginRemoved, false);
   shard_.settle();
   const auto waiting = shard_.call(client, "who");
   shard_.runtime().classes().give_up("counter");
-  shard_.shard().class_is_gone("counter");
+  shard_.versions().class_is_gone("counter");
   EXPECT_EQ(waiting->end, "error unavailable: the class is not loaded");
   EXPECT_EQ(client.sight->back(), "close 1012 the class is not loaded");
 }

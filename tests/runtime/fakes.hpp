@@ -341,6 +341,8 @@ class ShardFixture {
   }
 
   Shard& shard() { return runtime_->shard(0); }
+  ShardAdmin& admin() { return shard().admin(); }
+  ShardVersions& versions() { return shard().versions(); }
   Runtime& runtime() { return *runtime_; }
   const storage::DataDirectory& data() { return *data_; }
   void settle() { loop.settle(); }

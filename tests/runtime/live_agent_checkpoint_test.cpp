@@ -195,7 +195,7 @@ TEST_F(LiveAgentCheckpointTest, WhatComesMeanwhileWaits) {
   fixture_.runtime().post(fixture_.script.host->handle(), 8);
   fixture_.settle();
   EXPECT_EQ(results_, 0);
-  EXPECT_EQ(fixture_.shard().evict(kUsualAgent), AgentState::kLive);
+  EXPECT_EQ(fixture_.shard().admin().evict(kUsualAgent), AgentState::kLive);
   fixture_.settle();
   EXPECT_EQ(fixture_.logger.count("agent.evicted"), 0U);
   device_.let_go();
@@ -206,7 +206,7 @@ TEST_F(LiveAgentCheckpointTest, WhatComesMeanwhileWaits) {
 
 TEST_F(LiveAgentCheckpointTest, DestroyedMeanwhile) {
   lend();
-  EXPECT_TRUE(fixture_.shard().destroy(kUsualAgent));
+  EXPECT_TRUE(fixture_.shard().admin().destroy(kUsualAgent));
   fixture_.settle();
   EXPECT_TRUE(std::filesystem::exists(fixture_.data().agent_path(kUsualAgent)));
   device_.let_go();

@@ -213,7 +213,7 @@ TEST_F(LiveAgentDurableTest, AnOperatorsEvictionsDoNotWearOutAFiberThatMakesNoCh
     return host.complete(event.call, std::string_view());
   };
   for (std::size_t eviction = 1; eviction <= 15; ++eviction) {
-    ASSERT_EQ(shard_.shard().evict(testing::kUsualAgent), AgentState::kLive);
+    ASSERT_EQ(shard_.admin().evict(testing::kUsualAgent), AgentState::kLive);
     shard_.loop.advance(seconds(10));
     ASSERT_EQ(recovered.size(), eviction);
   }

@@ -202,8 +202,9 @@ TEST(LiveAgentPowerHungTest, ADeviceThatHangsKeepsALeavingAgentForTenSeconds) {
   EXPECT_EQ(fixture.script.alive, 0);
   EXPECT_EQ(fixture.logger.count("error agent.storage_failed"), 1U);
   calls.let_go();
-  ASSERT_TRUE(fixture.loop.settle_until(
-      [&] { return fixture.shard().standing({"Counter", "a"}).state == AgentState::kCold; }));
+  ASSERT_TRUE(fixture.loop.settle_until([&] {
+    return fixture.shard().admin().standing({"Counter", "a"}).state == AgentState::kCold;
+  }));
   EXPECT_EQ(std::ranges::count(*client.sight, "text did leave"), 0) << "it was told that it failed";
 }
 
@@ -347,13 +348,13 @@ TEST(LiveAgentPowerClosingTest, AnAgentThatLeavesIsClosedByAnotherThreadThanItsS
     const auto answer = fixture.request("POST");
     ASSERT_TRUE(fixture.loop.settle_until([&] { return answer->end.has_value(); }));
     EXPECT_EQ(answer->end, wanted) << "nothing that was told is lost";
-    ASSERT_EQ(fixture.shard().evict(key), AgentState::kLive);
+    ASSERT_EQ(fixture.shard().admin().evict(key), AgentState::kLive);
     for (int step = 0; step < 100 && fixture.script.alive > 0; ++step) fixture.loop.step();
     ASSERT_EQ(fixture.script.alive, 0);
     // Closed here it would be cold by now. Its end comes as a task of the loop that has not run.
-    EXPECT_EQ(fixture.shard().standing(key).state, AgentState::kEnding);
+    EXPECT_EQ(fixture.shard().admin().standing(key).state, AgentState::kEnding);
     ASSERT_TRUE(fixture.loop.settle_until(
-        [&] { return fixture.shard().standing(key).state == AgentState::kCold; }));
+        [&] { return fixture.shard().admin().standing(key).state == AgentState::kCold; }));
   }
 }
 

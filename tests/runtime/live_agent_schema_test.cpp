@@ -261,7 +261,7 @@ class MigrationOnTrialTest : public LiveAgentSchemaTest {
 
   bool reaches(AgentState state) {
     return shard_.loop.settle_until(
-        [&] { return shard_.shard().standing(kUsualAgent).state == state; });
+        [&] { return shard_.admin().standing(kUsualAgent).state == state; });
   }
   // The version that stays answers, and gets no state of the other version.
   void expect_no_news(const std::shared_ptr<Answer>& answer) {
@@ -294,7 +294,7 @@ TEST_P(MigrationOnTrialTest, WhatWasCutOffIsNoNewsToTheVersionThatStays) {
   shard_.settle();
   ASSERT_EQ(next_script_.history.size(), 1U);
   shard_.runtime().classes().put(stays_);
-  shard_.shard().expel_version(*tried_, EvictReason::kCodeUpdate);
+  shard_.versions().expel(tried_, EvictReason::kCodeUpdate);
   expect_no_news(answer);
 }
 

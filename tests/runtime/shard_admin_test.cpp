@@ -18,34 +18,34 @@ using testing::ShardFixture;
 
 TEST(ShardAdminTest, AnAgentThatNobodyHasAskedForIsCold) {
   ShardFixture shard;
-  const Shard::Standing standing = shard.shard().standing(kUsualAgent);
+  const ShardAdmin::Standing standing = shard.admin().standing(kUsualAgent);
   EXPECT_EQ(standing.state, AgentState::kCold);
   EXPECT_EQ(standing.connections, 0U);
   EXPECT_EQ(standing.version, "");
   EXPECT_TRUE(standing.wake.none());
-  EXPECT_EQ(shard.shard().evict(kUsualAgent), AgentState::kCold);
-  EXPECT_TRUE(shard.shard().live_by_class().empty());
+  EXPECT_EQ(shard.admin().evict(kUsualAgent), AgentState::kCold);
+  EXPECT_TRUE(shard.admin().live_by_class().empty());
 }
 
 TEST(ShardAdminTest, ALiveOneIsSaidToBeWithItsClients) {
   ShardFixture shard;
   const auto client = shard.connect();
   shard.settle();
-  const Shard::Standing standing = shard.shard().standing(kUsualAgent);
+  const ShardAdmin::Standing standing = shard.admin().standing(kUsualAgent);
   EXPECT_EQ(standing.state, AgentState::kLive);
   EXPECT_EQ(standing.connections, 1U);
   EXPECT_NE(standing.version, "");
-  EXPECT_EQ(shard.shard().live_by_class(), (std::map<std::string, std::size_t>{{"Counter", 1}}));
+  EXPECT_EQ(shard.admin().live_by_class(), (std::map<std::string, std::size_t>{{"Counter", 1}}));
 }
 
 TEST(ShardAdminTest, AnEvictedOneLeavesMemoryAndItsClientsStay) {
   ShardFixture shard;
   const auto client = shard.connect();
   shard.settle();
-  EXPECT_EQ(shard.shard().evict(kUsualAgent), AgentState::kLive);
+  EXPECT_EQ(shard.admin().evict(kUsualAgent), AgentState::kLive);
   shard.settle();
   EXPECT_EQ(shard.script.alive, 0);
-  const Shard::Standing standing = shard.shard().standing(kUsualAgent);
+  const ShardAdmin::Standing standing = shard.admin().standing(kUsualAgent);
   EXPECT_EQ(standing.state, AgentState::kCold);
   EXPECT_EQ(standing.connections, 1U);
   EXPECT_TRUE(shard.logger.contains("agent.evicted"));
@@ -63,9 +63,9 @@ TEST(ShardAdminTest, OneThatIsStartingLeavesWhenItHasStarted) {
   };
   shard.request("GET");
   shard.settle();
-  EXPECT_EQ(shard.shard().evict(kUsualAgent), AgentState::kWaking);
+  EXPECT_EQ(shard.admin().evict(kUsualAgent), AgentState::kWaking);
   EXPECT_EQ(shard.script.alive, 1);
-  EXPECT_EQ(shard.shard().standing(kUsualAgent).state, AgentState::kWaking);
+  EXPECT_EQ(shard.admin().standing(kUsualAgent).state, AgentState::kWaking);
   // As an operation's result would: from the loop, then the turn ends.
   shard.script.on_result = [&](HostCalls& host, const OperationResult&) {
     (void)host.complete(start, std::string_view());
@@ -81,15 +81,15 @@ TEST(ShardAdminTest, NamesWhoIsInMemoryInOrder) {
   for (const char* name : {"d", "a", "b"}) shard.request("GET", "", name);
   shard.settle();
   const auto names = [&](std::string_view after, std::size_t at_most) {
-    return shard.shard().names_in_memory("Counter", after, at_most);
+    return shard.admin().names_in_memory("Counter", after, at_most);
   };
   using Names = std::vector<std::string>;
   EXPECT_EQ(names("", 10), (Names{"a", "b", "c", "d"}));
   EXPECT_EQ(names("", 2), (Names{"a", "b"}));
   EXPECT_EQ(names("b", 10), (Names{"c", "d"}));
-  EXPECT_TRUE(shard.shard().names_in_memory("Other", "", 10).empty());
-  shard.shard().evict({"Counter", "a"});
-  shard.shard().evict({"Counter", "c"});
+  EXPECT_TRUE(shard.admin().names_in_memory("Other", "", 10).empty());
+  shard.admin().evict({"Counter", "a"});
+  shard.admin().evict({"Counter", "c"});
   shard.settle();
   EXPECT_EQ(names("", 10), (Names{"b", "c", "d"})) << "c has a client";
 }
@@ -126,7 +126,7 @@ TEST_F(ShardDestroyTest, NothingOfALiveAgentIsLeft) {
   shard_.settle();
   ASSERT_TRUE(is_recorded());
   ASSERT_TRUE(has_file());
-  EXPECT_TRUE(shard_.shard().destroy(kUsualAgent));
+  EXPECT_TRUE(shard_.admin().destroy(kUsualAgent));
   shard_.settle();
   EXPECT_EQ(shard_.script.alive, 0);
   EXPECT_FALSE(is_recorded());
@@ -136,10 +136,10 @@ TEST_F(ShardDestroyTest, NothingOfALiveAgentIsLeft) {
 TEST_F(ShardDestroyTest, NothingOfAColdAgentIsLeftAndItsClientsAreClosed) {
   const auto client = shard_.connect();
   shard_.settle();
-  shard_.shard().evict(kUsualAgent);
+  shard_.admin().evict(kUsualAgent);
   shard_.settle();
   ASSERT_TRUE(has_file());
-  EXPECT_TRUE(shard_.shard().destroy(kUsualAgent));
+  EXPECT_TRUE(shard_.admin().destroy(kUsualAgent));
   shard_.settle();
   EXPECT_FALSE(is_recorded());
   EXPECT_FALSE(has_file());
@@ -150,7 +150,7 @@ TEST_F(ShardDestroyTest, NothingOfAColdAgentIsLeftAndItsClientsAreClosed) {
 TEST_F(ShardDestroyTest, ANewAgentOfTheNameIsEmpty) {
   shard_.request("GET");
   shard_.settle();
-  ASSERT_TRUE(shard_.shard().destroy(kUsualAgent));
+  ASSERT_TRUE(shard_.admin().destroy(kUsualAgent));
   shard_.settle();
   const auto answer = shard_.request("GET");
   shard_.settle();
@@ -161,13 +161,13 @@ TEST_F(ShardDestroyTest, ANewAgentOfTheNameIsEmpty) {
 TEST_F(ShardDestroyTest, OneThatIsLeavingIsToBeAskedForAgain) {
   shard_.request("GET");
   shard_.settle();
-  shard_.shard().evict(kUsualAgent);  // its end comes from the loop
-  const auto refused = shard_.shard().destroy(kUsualAgent);
+  shard_.admin().evict(kUsualAgent);  // its end comes from the loop
+  const auto refused = shard_.admin().destroy(kUsualAgent);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::kUnavailable);
   shard_.settle();
   EXPECT_TRUE(has_file());
-  EXPECT_TRUE(shard_.shard().destroy(kUsualAgent));
+  EXPECT_TRUE(shard_.admin().destroy(kUsualAgent));
   EXPECT_FALSE(has_file());
 }
 
@@ -180,19 +180,19 @@ class SlowRemovalTest : public ShardDestroyTest {
   void make_and_evict() {
     shard_.request("GET");
     shard_.settle();
-    shard_.shard().evict(kUsualAgent);
+    shard_.admin().evict(kUsualAgent);
     EXPECT_TRUE(shard_.loop.settle_until([&] { return is_in(AgentState::kCold); }));
     ASSERT_TRUE(has_file());
   }
   [[nodiscard]] bool is_in(AgentState state) {
-    return shard_.shard().standing(kUsualAgent).state == state;
+    return shard_.admin().standing(kUsualAgent).state == state;
   }
 };
 
 TEST_F(SlowRemovalTest, WhoComesMeanwhileWaitsAndMeetsANewAgent) {
   make_and_evict();
   syncs_.hold();
-  ASSERT_TRUE(shard_.shard().destroy(kUsualAgent));
+  ASSERT_TRUE(shard_.admin().destroy(kUsualAgent));
   const auto client = shard_.connect();
   const auto answer = shard_.request("GET");
   shard_.settle();
@@ -213,7 +213,7 @@ TEST_F(SlowRemovalTest, WhoWaitsIsToldIfTheFilesCannotGoAndWaitsForTheNextAttemp
   const std::string obstacle = shard_.data().agent_path(kUsualAgent).string() + "-journal";
   std::filesystem::create_directory(obstacle);
   syncs_.hold();
-  ASSERT_TRUE(shard_.shard().destroy(kUsualAgent));
+  ASSERT_TRUE(shard_.admin().destroy(kUsualAgent));
   const auto client = shard_.connect();
   const auto waits = shard_.request("GET");
   syncs_.let_go();
@@ -238,7 +238,7 @@ TEST_F(SlowRemovalTest, WhoWaitsIsToldIfTheFilesCannotGoAndWaitsForTheNextAttemp
 TEST_F(SlowRemovalTest, AStopOfTheServerTellsWhoWaits) {
   make_and_evict();
   syncs_.hold();
-  ASSERT_TRUE(shard_.shard().destroy(kUsualAgent));
+  ASSERT_TRUE(shard_.admin().destroy(kUsualAgent));
   const auto answer = shard_.request("GET");
   shard_.shard().stop(SteadyTime::max(), [] {});
   EXPECT_EQ(answer->end, "error closing: the server is shutting down");

@@ -50,13 +50,13 @@ TEST_F(ShardAlarmsTest, TheDiskKnowsTheMomentsOfAnAgentThatWorks) {
 TEST_F(ShardAlarmsTest, AgentsThatFoundNoClassComeAsSoonAsItIsBack) {
   visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(5'000, "tick"))); });
   const auto served = shard_.runtime().classes().remove("counter");
-  shard_.shard().leave_version(served, EvictReason::kPluginRemoved, false);
+  shard_.versions().leave(served, EvictReason::kPluginRemoved, false);
   shard_.loop.advance(seconds(10));
   ASSERT_EQ(shard_.script.alive, 0);
   EXPECT_TRUE(runs().empty());
   EXPECT_EQ(shard_.logger.count("debug alarm:class_missing class=Counter agent=a"), 1U);
   shard_.runtime().classes().put(served);
-  shard_.shard().class_is_back("counter");
+  shard_.versions().class_is_back("counter");
   shard_.loop.advance(milliseconds(1));
   EXPECT_EQ(runs().size(), 1U);
 }

@@ -333,7 +333,7 @@ TEST(ShardMetricsTest, O4_O5_ALifeIsCounted) {
       Exposition(shard.metrics.text())
           .value("agentkernel_object_calls_total", {{"class", "Counter"}, {"method", "other"}}),
       2);
-  ASSERT_TRUE(shard.shard().destroy(kUsualAgent));
+  ASSERT_TRUE(shard.admin().destroy(kUsualAgent));
   shard.settle();
   EXPECT_EQ(value("agentkernel_objects_active"), 0);
   EXPECT_EQ(value("agentkernel_object_hibernations_total"), 1) << "that was no hibernation";

@@ -128,7 +128,7 @@ TEST_F(ShardSubAgentsTest, AnAdministratorDestroysAColdOneWithAllBelowIt) {
   listen(fixture);
   for (const auto& key : {kUsualAgent, kChild, kGrandchild}) ask(fixture, key, "write");
   ask(fixture, kUsualAgent, "evict");
-  EXPECT_TRUE(fixture.shard().destroy(kUsualAgent));
+  EXPECT_TRUE(fixture.shard().admin().destroy(kUsualAgent));
   fixture.settle();
   EXPECT_EQ(storage::Directory(fixture.data().directory_path()).count(), 0);
 }

@@ -45,7 +45,7 @@ class ShardVersionsTest : public WorkTest {
     shard_.runtime().classes().put(std::make_shared<const ServedClass>(
         ServedClass{"counter", std::make_shared<ScriptedClass>(next_script_), settings}));
   }
-  void old_ones_leave() { shard_.shard().leave_version(old_, EvictReason::kCodeUpdate, false); }
+  void old_ones_leave() { shard_.versions().leave(old_, EvictReason::kCodeUpdate, false); }
   [[nodiscard]] int old_ones() const { return shard_.script.alive; }
   // Clients use the shard: leaving agents get their share of the time, and no more.
   void let_pass(int turns) {
@@ -64,7 +64,7 @@ class ShardVersionsTest : public WorkTest {
     ASSERT_EQ(state_of("idle"), AgentState::kEnding);
   }
   AgentState state_of(const std::string& name) {
-    return shard_.shard().standing({"Counter", name}).state;
+    return shard_.admin().standing({"Counter", name}).state;
   }
 
   std::shared_ptr<const ServedClass> old_;
@@ -78,8 +78,8 @@ TEST_F(ShardVersionsTest, TheMostRecentlyUsedTryTheNextVersionWhileThereArePlace
     tried += host.key().name + " ";
     return {};
   };
-  const auto trial = std::make_shared<VersionTrial>(1U, 2U, false);
-  shard_.shard().try_version(*old_, trial);
+  const auto trial = std::make_shared<VersionTrial>(2U, false);
+  shard_.versions().begin_trial(old_, trial);
   shard_.settle();
   EXPECT_EQ(tried, "old19 old18 ");
   EXPECT_EQ(trial->places, 0U);

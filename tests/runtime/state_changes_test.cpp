@@ -168,7 +168,7 @@ TEST_F(StateChangesTest, WhatAFiberOfTheHandlerChangesLaterBeginsAnew) {
 TEST_F(StateChangesTest, AnOperatorsEvictionEndsOneThatGoesOn) {
   change_after_a_wait(1);
   on_handled_ = [this] {  // before the wait is over: what is set then has to wait for the end
-    if (handled_ == 10) shard_.loop.post([this] { shard_.shard().evict(testing::kUsualAgent); });
+    if (handled_ == 10) shard_.loop.post([this] { shard_.admin().evict(testing::kUsualAgent); });
   };
   const auto client = shard_.connect();
   (void)shard_.write_state(client, "0");

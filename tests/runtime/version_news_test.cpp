@@ -61,7 +61,7 @@ TEST_F(VersionNewsTest, StartsAreTold) {
 }
 
 TEST_F(VersionNewsTest, ACandidateForATrialThatIsNoneAnyMoreIsTold) {
-  VersionTrial trial(1, 1, true, news_);
+  VersionTrial trial(1, true, news_);
   ++trial.candidates;
   trial.lose_candidate();
   EXPECT_EQ(rings(), 1);

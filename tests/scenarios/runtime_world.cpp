@@ -99,7 +99,7 @@ void RuntimeWorld::serve() {
   settings.idle_timeout = std::chrono::hours(24 * 365);  // a scenario says when the agent leaves
   const auto before = runtime_->classes().put(
       std::make_shared<runtime::ServedClass>(runtime::ServedClass{"diary", class_, settings}));
-  if (before) shard().leave_version(before, runtime::EvictReason::kCodeUpdate, false);
+  if (before) shard().versions().leave(before, runtime::EvictReason::kCodeUpdate, false);
   loop_.settle();
 }
 
@@ -158,7 +158,7 @@ void RuntimeWorld::kill() {
 }
 
 void RuntimeWorld::evict() {
-  shard().evict(kDiary);
+  shard().admin().evict(kDiary);
   loop_.settle();
 }
 

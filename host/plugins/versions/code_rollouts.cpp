@@ -64,8 +64,7 @@ void CodeRollouts::release(const std::string& segment) {
     ClassVersion next = parts_.libraries.version_of(found->second.served->agent_class);
     if (!next.served->refusal.empty()) continue;
     found->second = next;
-    parts_.runtime.classes().put(next.served);
-    parts_.runtime.class_is_back(segment);
+    parts_.runtime.serve(next.served);
     tell_served(parts_.logger, *next.served, parts_.configuration.paths(segment),
                 next.settings->file);
   }
@@ -159,7 +158,9 @@ std::unique_ptr<Rollout> CodeRollouts::overtake(const std::filesystem::path& fil
 void CodeRollouts::expel_earlier(const std::filesystem::path& file) {
   std::vector<std::pair<Served, std::shared_ptr<const runtime::ShardAnswers>>> going;
   for (Served& served : parts_.libraries.with_other_code(file)) {
-    auto answers = parts_.runtime.expel_version(served, runtime::EvictReason::kCodeUpdate);
+    auto answers = parts_.runtime.ask([served](runtime::ShardVersions& versions) {
+      versions.expel(served, runtime::EvictReason::kCodeUpdate);
+    });
     going.emplace_back(std::move(served), std::move(answers));
   }
   parts_.runtime.classes().news()->want(true);
@@ -355,9 +356,8 @@ ClassVersions CodeRollouts::restore_before(ServedLibrary& library, const Rollout
     const auto& [segment, version] = each;
     added.erase(segment);
     if (const Served now = parts_.runtime.classes().find(segment))
-      return now != version.served;  // the version lacked it, and another library has it now
-    parts_.runtime.classes().put(version.served);  // the version lacked it
-    parts_.runtime.class_is_back(segment);
+      return now != version.served;        // the version lacked it, and another library has it now
+    parts_.runtime.serve(version.served);  // the version lacked it
     return false;
   });
   return added;

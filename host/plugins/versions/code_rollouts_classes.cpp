@@ -73,10 +73,11 @@ void CodeRollouts::serve_if_new(const std::filesystem::path& file,
     return;
   }
   library.classes[segment] = next;
-  parts_.runtime.classes().put(next.served);
-  parts_.runtime.class_is_back(segment);
+  parts_.runtime.serve(next.served);
   if (const auto before = leaving.find(segment); before != leaving.end()) {
-    parts_.runtime.leave_version(before->second.served, runtime::EvictReason::kCodeUpdate, false);
+    parts_.runtime.tell([served = before->second.served](runtime::ShardVersions& versions) {
+      versions.leave(served, runtime::EvictReason::kCodeUpdate, false);
+    });
     leaving.erase(before);
   }
   tell_served(parts_.logger, *next.served, parts_.configuration.paths(segment),

@@ -8,7 +8,9 @@ void RemovedClasses::remove(const std::filesystem::path& file, const ClassVersio
   removed.give_up_at = clock_.steady_now() + grace_;
   for (const auto& [segment, version] : classes) {
     runtime_.classes().remove(segment);
-    runtime_.leave_version(version.served, runtime::EvictReason::kPluginRemoved, false);
+    runtime_.tell([served = version.served](runtime::ShardVersions& versions) {
+      versions.leave(served, runtime::EvictReason::kPluginRemoved, false);
+    });
     removed.segments.push_back(segment);
     logger_.record(LogLevel::kWarn, "reload.removed",
                    {{"class", version.served->agent_class->name()},
@@ -25,7 +27,8 @@ void RemovedClasses::drive() {
       // Another library serves the class now: its clients stay.
       if (!runtime_.classes().is_awaited(segment)) continue;
       runtime_.classes().give_up(segment);
-      runtime_.class_is_gone(segment);
+      runtime_.tell(
+          [segment](runtime::ShardVersions& versions) { versions.class_is_gone(segment); });
     }
     return true;
   });

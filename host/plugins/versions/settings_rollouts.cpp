@@ -101,7 +101,9 @@ void SettingsRollouts::ask_clients_anew(const runtime::ClassRegistry::EntryTable
     const AuthRules is = classes.entry_rules(served->segment)->auth;
     if (is == was || is.type == ProofKind::kNone) continue;
     const std::string agent_class(served->agent_class->name());
-    parts_.runtime.end_clients(agent_class, kCloseServiceRestart, std::string(kAccessChanged));
+    parts_.runtime.tell([agent_class](runtime::ShardVersions& versions) {
+      versions.end_clients(agent_class, kCloseServiceRestart, kAccessChanged);
+    });
     parts_.logger.write(LogLevel::kInfo, "auth.clients_asked_anew",
                         {{"class", agent_class}, {"reason", "its auth has changed"}});
   }
