@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace hearth::durable {
 namespace {
@@ -575,6 +576,46 @@ TEST_F(OperationRequestsTest, WhatComesAfterTheEndIsIgnored) {
   ledger_->requests().not_sent(id_);
   EXPECT_EQ(stored(), "");
   EXPECT_EQ(record().at("request").at("status"), 200);
+}
+
+TEST(RunningOperationsTest, OneIsKnownByItsRunAndByItsIdUntilItIsTaken) {
+  RunningOperations running;
+  OperationRow row;
+  row.id = "a";
+  row.state = "unknown";
+  EXPECT_EQ(running.state_of(row), OperationState::kUnknown);
+  const auto first = running.add({row});
+  EXPECT_EQ(running.state_of(row), OperationState::kRunning) << "whatever its row says";
+  EXPECT_EQ(running.id_of(first), "a");
+  ASSERT_NE(running.find("a"), nullptr);
+  EXPECT_EQ(running.take(first).id, "a");
+  EXPECT_EQ(running.id_of(first), "");
+  EXPECT_EQ(running.find("a"), nullptr);
+  EXPECT_TRUE(running.all().empty());
+  EXPECT_NE(running.add({row}), first) << "the number of a run is not used again";
+}
+
+TEST(RunningOperationsTest, P9_ARunWhoseWaitIsCancelledHasSentNothing) {
+  RunningOperations running;
+  const auto add = [&](const char* id) {
+    OperationRow row;
+    row.id = id;
+    RunningOperation it{row};
+    it.is_anew = true;
+    return running.add(std::move(it));
+  };
+  running.waits_for(add("a"), 7);
+  const auto never = add("b");
+  add("c");
+  running.cancelled(0);
+  EXPECT_FALSE(running.find("b")->unsent) << "it waits for nothing";
+  running.cancelled(7);
+  running.never_begins(never);
+  EXPECT_TRUE(running.find("a")->unsent && running.find("b")->unsent);
+  EXPECT_FALSE(running.find("c")->unsent);
+  running.sent_elsewhere();
+  EXPECT_FALSE(running.find("a")->unsent || running.find("a")->is_anew);
+  EXPECT_TRUE(running.find("c")->is_anew) << "its own request will show it";
 }
 
 }  // namespace
