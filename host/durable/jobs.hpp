@@ -46,7 +46,7 @@ enum class JobPart : std::int64_t {
   kResult = 4,
   kError = 5,
   kLastError = 6,  // of the host's last try
-  kScope = 7,      // of a fiber: see Operations::keep_scope()
+  kScope = 7,      // of a fiber: see OperationFibers::keep()
   kResets = 9,     // empty; of a fiber: see FiberRequest::resets_by_progress
   kPassed = 8,     // empty; of a turn that was given up: a later turn has begun
   kReason = 10,    // of the end of a fiber

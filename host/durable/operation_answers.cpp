@@ -12,9 +12,7 @@ using storage::Rows;
 
 namespace {
 
-constexpr std::int64_t kRequestPart = 3;
-constexpr std::int64_t kHeadPart = 4;
-constexpr std::int64_t kFirstPiece = 16;
+constexpr auto kFirstPiece = static_cast<std::int64_t>(OperationPart::kFirstPiece);
 
 storage::Bytes bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
@@ -22,31 +20,20 @@ storage::Bytes bytes_of(std::string_view text) {
 
 }  // namespace
 
-// Stores bytes: a body need not be UTF-8.
-void OperationAnswers::put(std::int64_t operation, std::int64_t part, std::string_view body) {
-  database_
-      .kept(
-          "INSERT INTO cf_agents_operation_documents(operation, part, body) VALUES(?, ?, ?) "
-          "ON CONFLICT(operation, part) DO UPDATE SET body = excluded.body")
-      .execute(std::array{Param(operation), Param(part), Param(bytes_of(body))});
-}
-
-void OperationAnswers::remove_from(std::int64_t operation, std::int64_t part) {
-  database_.kept("DELETE FROM cf_agents_operation_documents WHERE operation = ? AND part >= ?")
-      .execute(std::array{Param(operation), Param(part)});
+void OperationAnswers::remove_from(std::int64_t operation, OperationPart part) {
+  table_.run("DELETE FROM cf_agents_operation_documents WHERE operation = ? AND part >= ?",
+             std::array{Param(operation), Param(static_cast<std::int64_t>(part))});
 }
 
 std::optional<DispatchedRequest> OperationAnswers::find(std::int64_t operation) {
   std::optional<DispatchedRequest> request;
-  Rows rows =
-      database_
-          .kept(
-              "SELECT part, iif(part = 3, body, NULL), length(body) FROM "
-              "cf_agents_operation_documents WHERE operation = ? AND part >= 3 ORDER BY part")
-          .query(std::array{Param(operation)});
+  Rows rows = table_.rows(
+      "SELECT part, iif(part = 3, body, NULL), length(body) FROM "
+      "cf_agents_operation_documents WHERE operation = ? AND part >= 3 ORDER BY part",
+      std::array{Param(operation)});
   while (rows.next()) {
     const std::int64_t part = rows.integer(0);
-    if (part == kRequestPart) {
+    if (part == static_cast<std::int64_t>(OperationPart::kRequest)) {
       const Json json = parse_json(rows.text(1)).value();
       request.emplace();
       request->fingerprint = json.at("fingerprint").get<std::string>();
@@ -73,40 +60,38 @@ void OperationAnswers::write(std::int64_t operation, const DispatchedRequest& re
                {"whole", request.whole}};
   if (request.status) json["status"] = *request.status;
   if (request.upstream_id) json["request_id"] = *request.upstream_id;
-  put(operation, kRequestPart, dump_json(json));
+  table_.put(operation, OperationPart::kRequest, bytes_of(dump_json(json)));
 }
 
 void OperationAnswers::put_head(std::int64_t operation, std::string_view json) {
-  put(operation, kHeadPart, json);
+  table_.put(operation, OperationPart::kHead, bytes_of(json));
 }
 
 void OperationAnswers::append(std::int64_t operation, std::string_view piece) {
   std::int64_t last = kFirstPiece;
   std::size_t size = 0;
   {
-    Rows rows = database_
-                    .kept(
-                        "SELECT part, length(body) FROM cf_agents_operation_documents WHERE "
-                        "operation = ? AND part >= ? ORDER BY part DESC LIMIT 1")
-                    .query(std::array{Param(operation), Param(kFirstPiece)});
+    Rows rows = table_.rows(
+        "SELECT part, length(body) FROM cf_agents_operation_documents WHERE "
+        "operation = ? AND part >= ? ORDER BY part DESC LIMIT 1",
+        std::array{Param(operation), Param(kFirstPiece)});
     if (rows.next()) {
       last = rows.integer(0);
       size = static_cast<std::size_t>(rows.integer(1));
     }
   }
   if (size > 0 && size + piece.size() <= kJoinedBytes) {
-    database_
-        .kept(
-            "UPDATE cf_agents_operation_documents SET body = CAST(body || ?3 AS BLOB) WHERE "
-            "operation = ?1 AND part = ?2")
-        .execute(std::array{Param(operation), Param(last), Param(bytes_of(piece))});
+    table_.run(
+        "UPDATE cf_agents_operation_documents SET body = CAST(body || ?3 AS BLOB) WHERE "
+        "operation = ?1 AND part = ?2",
+        std::array{Param(operation), Param(last), Param(bytes_of(piece))});
     return;
   }
   if (size > 0) ++last;
   for (; !piece.empty(); ++last) {
     const std::string_view row =
         piece.substr(0, piece.size() < kPieceBytes ? kJoinedBytes : kPieceBytes);
-    put(operation, last, row);
+    table_.put(operation, static_cast<OperationPart>(last), bytes_of(row));
     piece.remove_prefix(row.size());
   }
 }
@@ -114,25 +99,20 @@ void OperationAnswers::append(std::int64_t operation, std::string_view piece) {
 void OperationAnswers::cut(std::int64_t operation, std::uint64_t bytes) {
   const std::string all = body(operation);
   if (all.size() <= bytes) return;
-  remove_from(operation, kFirstPiece);
+  remove_from(operation, OperationPart::kFirstPiece);
   append(operation, std::string_view(all).substr(0, static_cast<std::size_t>(bytes)));
 }
 
 std::string OperationAnswers::head(std::int64_t operation) {
-  Rows rows =
-      database_
-          .kept("SELECT body FROM cf_agents_operation_documents WHERE operation = ? AND part = ?")
-          .query(std::array{Param(operation), Param(kHeadPart)});
-  return rows.next() ? std::string(rows.text(0)) : std::string();
+  return table_.document(operation, OperationPart::kHead).value_or("");
 }
 
 std::string OperationAnswers::body(std::int64_t operation) {
   std::string all;
-  Rows rows = database_
-                  .kept(
-                      "SELECT body FROM cf_agents_operation_documents WHERE operation = ? AND "
-                      "part >= ? ORDER BY part")
-                  .query(std::array{Param(operation), Param(kFirstPiece)});
+  Rows rows = table_.rows(
+      "SELECT body FROM cf_agents_operation_documents WHERE operation = ? AND "
+      "part >= ? ORDER BY part",
+      std::array{Param(operation), Param(kFirstPiece)});
   while (rows.next()) {
     const storage::Bytes piece = rows.bytes(0);
     all.append(reinterpret_cast<const char*>(piece.data()), piece.size());
@@ -141,11 +121,11 @@ std::string OperationAnswers::body(std::int64_t operation) {
 }
 
 void OperationAnswers::drop_answer(std::int64_t operation) {
-  remove_from(operation, kHeadPart);
+  remove_from(operation, OperationPart::kHead);
 }
 
 void OperationAnswers::drop(std::int64_t operation) {
-  remove_from(operation, kRequestPart);
+  remove_from(operation, OperationPart::kRequest);
 }
 
 }  // namespace hearth::durable

@@ -1,38 +1,16 @@
 #pragma once
 // The stored request of an operation, and the stored answer to it.
 
-#include "storage/agent_database.hpp"
-#include "storage/statement.hpp"
+#include "durable/operation_table.hpp"
 
 #include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 
 namespace hearth::durable {
 
-struct DispatchedRequest {
-  std::string fingerprint;  // of its method, URL and body
-  std::int64_t dispatched_at_ms = 0;
-  std::optional<std::int64_t> status{};      // of the answer
-  std::optional<std::string> upstream_id{};  // the other side's id of the request
-  bool can_resume = false;                   // the rest of the answer can be requested
-  bool whole = false;                        // the answer has ended, and all of it is stored
-  std::uint64_t bytes = 0;                   // of its body, that are stored
-
-  // The other side has begun a good answer, and its rest can be requested (or is stored).
-  [[nodiscard]] bool is_resumable() const {
-    return can_resume && status && *status >= 200 && *status < 300;
-  }
-};
-
 // One request of each operation. `operation` is its row in cf_agents_operations.
 //
-// On disk    Documents of the operation: part 3 the request, 4 the head of its answer, from 16 on
-//            the body, in pieces of at most kPieceBytes. They are removed with the operation's
-//            row.
-// Durable, Threads, Failure   As Operations, which has made the tables and begun the write.
+// On disk    Documents of the operation. The body is in pieces of at most kPieceBytes.
+// Durable, Threads, Failure   As OperationTable, which outlives it.
 class OperationAnswers {
  public:
   static constexpr std::size_t kPieceBytes = std::size_t{8} << 10;
@@ -44,10 +22,14 @@ class OperationAnswers {
   // A larger head is stored without its headers.
   static constexpr std::size_t kMaxHeadBytes = std::size_t{64} << 10;
 
-  // The reference outlives this object.
-  explicit OperationAnswers(storage::AgentDatabase& database) : database_(database) {}
+  explicit OperationAnswers(OperationTable& table) : table_(table) {}
 
   [[nodiscard]] std::optional<DispatchedRequest> find(std::int64_t operation);
+  // See DispatchedRequest.
+  [[nodiscard]] bool is_resumable(std::int64_t operation) {
+    const auto request = find(operation);
+    return request && request->is_resumable();
+  }
   // Replaces the stored request, but not the answer.
   void write(std::int64_t operation, const DispatchedRequest& request);
   // The head of the answer, as JSON.
@@ -63,10 +45,9 @@ class OperationAnswers {
   void drop(std::int64_t operation);
 
  private:
-  void put(std::int64_t operation, std::int64_t part, std::string_view body);
-  void remove_from(std::int64_t operation, std::int64_t part);
+  void remove_from(std::int64_t operation, OperationPart part);
 
-  storage::AgentDatabase& database_;
+  OperationTable& table_;
 };
 
 }  // namespace hearth::durable

@@ -86,9 +86,8 @@ void DurableWork::load(const std::optional<durable::EndedProcess>& ended, bool n
   if (jobs_.has_any(durable::JobKind::kItem)) queue();
   if (jobs_.has_any(durable::JobKind::kNotice)) notices();
   if (jobs_.has_any(durable::JobKind::kAlarm)) alarms();
-  durable::Operations ledger(database_, fibers_, clock_, random_, settings_.operations);
-  if (ledger.exists()) {
-    if (ended) ledger.count_crash(*ended);
+  if (durable::OperationTable ledger(database_); ledger.exists()) {
+    if (ended) count_crash(ledger, *ended);
     operations();
   }
   report_notes();
@@ -156,11 +155,11 @@ void DurableWork::checkpointed(std::string_view fiber_id) {
 }
 
 void DurableWork::sent_elsewhere() {
-  if (operations_) operations_->sent_elsewhere();
+  if (operations_) operations_->running().sent_elsewhere();
 }
 
 void DurableWork::cancelled(OperationId operation) {
-  if (operations_) operations_->cancelled(operation);
+  if (operations_) operations_->running().cancelled(operation);
 }
 
 void DurableWork::warn_of_duplicates(std::string_view callback) {
@@ -297,12 +296,9 @@ std::optional<DueWork> DurableWork::next_to_tell() {
 
 std::optional<DueWork> DurableWork::next_unknown() {
   if (!operations_) return std::nullopt;
-  const bool fibers_have_ended = fibers_.take_settled();
-  if (fibers_have_ended || operations_->has_lost()) {
-    operations_->give_up_lost();
-    report_operations();
-  }
-  auto unknown = operations_->next_untold();
+  operations_->give_up_lost(fibers_.take_settled());
+  report_operations();
+  auto unknown = operations_->unknown().next_untold();
   if (!unknown) return std::nullopt;
   return DueWork{.kind = EventKind::kOperationUnknown,
                  .id = std::move(unknown->id),
@@ -374,8 +370,8 @@ void DurableWork::ended(const DueWork& work, const Result<std::string_view>& out
       return fibers_.told(work.id, outcome || has_code(outcome, Errc::kUnsupported) ||
                                        has_code(outcome, Errc::kFinal));
     case EventKind::kOperationUnknown:
-      return operations_->told(work.id,
-                               outcome || is_missing(outcome) || has_code(outcome, Errc::kFinal));
+      return operations_->unknown().told(
+          work.id, outcome || is_missing(outcome) || has_code(outcome, Errc::kFinal));
     case EventKind::kFibersRecovered: return plan_ended(outcome);
     case EventKind::kFiberRecovered: return offer_ended(work, outcome);
     default: return;

@@ -129,7 +129,8 @@ class DurableWork {
   // The news of turns and the unknown operations, for a client that has just connected.
   std::vector<durable::TurnNews> standing_turns() { return fibers_.standing_turns(); }
   std::vector<durable::UnknownOperation> standing_unknown() {
-    return operations_ ? operations_->standing_unknown() : std::vector<durable::UnknownOperation>();
+    return operations_ ? operations_->unknown().standing()
+                       : std::vector<durable::UnknownOperation>();
   }
   // Warns, once for each callback: while the agent started, it made a schedule that does not say
   // whether it is idempotent.

@@ -165,8 +165,8 @@ bool is_part(std::string_view range, const Json& head) {
 // Records the head, the parts and the end of the answer to an operation's request in the ledger.
 class LedgerRequest final : public RemoteOperation {
  public:
-  // `in_flight`: see durable::Operations::dispatched(). `range`: the header Range, if the request
-  // asks for the rest of an answer and has one.
+  // `in_flight`: see durable::OperationRequests::dispatched(). `range`: the header Range, if the
+  // request asks for the rest of an answer and has one.
   LedgerRequest(AgentContext& agent, std::string operation, std::unique_ptr<RemoteOperation> remote,
                 std::shared_ptr<const void> in_flight, std::optional<std::string> range)
       : agent_(agent),
@@ -179,24 +179,24 @@ class LedgerRequest final : public RemoteOperation {
   void credit(std::uint64_t bytes) override { remote_->credit(bytes); }
   [[nodiscard]] std::optional<Wait> wait() const override { return remote_->wait(); }
   void telling(const Result<std::string>& outcome, bool is_end, std::uint32_t flags) override {
-    durable::Operations& ledger = agent_.work().operations();
+    durable::OperationRequests& requests = agent_.work().operations().requests();
     if (is_end) in_flight_.reset();  // the agent may send another request when it gets the end
     if (outcome.has_error()) {
       if ((flags & HEARTH_FETCH_SENT) == 0) {
-        ledger.not_sent(operation_);
+        requests.not_sent(operation_);
       } else {
-        ledger.broke_off(operation_);
+        requests.broke_off(operation_);
       }
     } else if (is_end) {
-      ledger.answer_ended(operation_);
+      requests.answer_ended(operation_);
     } else if ((flags & HEARTH_FETCH_HEAD) != 0) {
       const Json head = parse_json(*outcome).value();
-      ledger.answered(operation_, head.at("status").get<std::int64_t>(),
-                      header_in(head, "Request-Id", "X-Request-Id"), *outcome,
-                      !range_ || is_part(*range_, head));
+      requests.answered(operation_, head.at("status").get<std::int64_t>(),
+                        header_in(head, "Request-Id", "X-Request-Id"), *outcome,
+                        !range_ || is_part(*range_, head));
       agent_.work().stop_at_commit("operation.answered.committed");
     } else {
-      ledger.received(operation_, *outcome);
+      requests.received(operation_, *outcome);
       agent_.work().stop_at_commit("operation.part.committed");
     }
   }
@@ -220,7 +220,7 @@ Result<durable::OperationSending> FetchExtension::add_key(const FetchOperation& 
   sending.fingerprint = fingerprint;
   sending.resumes = operation.resumes;
   sending.from = operation.from;
-  const auto header = agent_.work().operations().may_send(sending);
+  const auto header = agent_.work().operations().requests().may_send(sending);
   if (!header) return header.error();
   if (find_header(request.headers, *header) == nullptr)
     request.headers.emplace_back(*header, operation.id);
@@ -267,7 +267,7 @@ Result<OperationId> FetchExtension::start(FetchRequest request, std::string_view
     range = *it;
   auto remote = make(std::move(request), credential);
   if (!remote) {
-    if (sending) agent_.work().operations().not_made(operation.id);
+    if (sending) agent_.work().operations().requests().not_made(operation.id);
     return remote.error();
   }
   if (!sending) {
@@ -275,15 +275,15 @@ Result<OperationId> FetchExtension::start(FetchRequest request, std::string_view
     if (submitted) agent_.work().sent_elsewhere();
     return submitted;
   }
-  durable::Operations& ledger = agent_.work().operations();
-  auto in_flight = ledger.dispatched(*sending);
+  durable::OperationRequests& requests = agent_.work().operations().requests();
+  auto in_flight = requests.dispatched(*sending);
   stop_point("operation.dispatched.written");
   auto submitted = agent_.calls().submit(
       HEARTH_OP_FETCH,
       std::make_unique<LedgerRequest>(agent_, operation.id, *std::move(remote),
                                       std::move(in_flight), std::move(range)),
       token);
-  if (submitted.has_error()) ledger.not_sent(operation.id);
+  if (submitted.has_error()) requests.not_sent(operation.id);
   return submitted;
 }
 

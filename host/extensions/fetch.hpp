@@ -54,7 +54,7 @@ class FetchExtension final : public AgentExtension {
   //   Failure   kUnsupported (this host makes no requests), kInvalidArgument (method, URL, header),
   //             kNotFound (no such credential), kUnavailable (its file), and the errors of
   //             CallPort::submit(). With an operation also the errors of
-  //             durable::Operations::may_send() and AgentContext::work_refusal().
+  //             durable::OperationRequests::may_send() and AgentContext::work_refusal().
   // With an operation: the ledger records the request as dispatched before it leaves, and then its
   // outcome. The header for the operation's key is added if the request does not have it.
   Result<OperationId> start(FetchRequest request, std::string_view credential, std::uint64_t token,

@@ -69,13 +69,13 @@ Result<OperationsExtension::Begun> OperationsExtension::begin(
       HEARTH_OP_DRAIN, {reinterpret_cast<const char*>(&drain), sizeof drain}, token);
   durable::Operations& ledger = agent_.work().operations();
   if (wait.has_error()) {
-    ledger.never_begins(begun->operation);
+    ledger.running().never_begins(begun->operation);
     (void)ledger.settle(begun->operation, OperationOutcome::kCutOff, wait.error().message);
     end_span(agent_, begun->id, to_string(wait.error().code), true);
     agent_.work().report_operations();
     return wait.error();
   }
-  ledger.waits_for(begun->operation, *wait);
+  ledger.running().waits_for(begun->operation, *wait);
   return Begun{*std::move(begun), *wait};
 }
 
@@ -84,7 +84,7 @@ Result<OperationState> OperationsExtension::settle(std::uint64_t operation,
                                                    std::string_view body) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
   auto& ledger = agent_.work().operations();
-  const std::string id = ledger.id_of_run(operation);
+  const std::string id = ledger.running().id_of(operation);
   const auto state = ledger.settle(operation, outcome, body);
   agent_.work().report_operations();
   if (!state && state.error().code != Errc::kLimitExceeded) return state;
@@ -292,7 +292,7 @@ Result<void> settle_operation(AgentContext& it, std::uint64_t operation, std::ui
 }
 
 Result<std::string> inspect_operation(AgentContext& it, std::string_view id) {
-  return it.work().operations().inspect(id);
+  return it.work().operations().records().inspect(id);
 }
 
 Result<std::string> list_operations(AgentContext& it, const hearth_operation_filter& filter) {
@@ -309,7 +309,7 @@ Result<std::string> list_operations(AgentContext& it, const hearth_operation_fil
   wanted.fiber = fiber;
   wanted.after = after;
   wanted.limit = *limit;
-  return it.work().operations().list(wanted);
+  return it.work().operations().records().list(wanted);
 }
 
 Result<void> resolve_operation(AgentContext& it, std::string_view id, std::uint32_t outcome,
@@ -321,7 +321,7 @@ Result<void> resolve_operation(AgentContext& it, std::string_view id, std::uint3
 
 Result<void> operation_answer(AgentContext& it, std::string_view id, hearth_bytes& head,
                               hearth_bytes& body) {
-  auto answer = it.work().operations().answer(id);
+  auto answer = it.work().operations().requests().answer(id);
   if (!answer) return answer.error();
   std::string json = JsonObjectText()
                          .flag("can_resume", answer->request.is_resumable())
@@ -337,7 +337,7 @@ Result<std::string> operation_path(AgentContext& it, std::string_view id) {
 }
 
 Result<void> drop_operation_answer(AgentContext& it, std::string_view id) {
-  return it.work().operations().drop_answer(id);
+  return it.work().operations().requests().drop_answer(id);
 }
 
 Result<void> set_operation_cost(AgentContext& it, std::string_view id, std::uint64_t cost) {

@@ -57,7 +57,7 @@ class OperationsExtension {
 //   {"type":"cf_agent_operation_unknown","operation":"...","kind":"charge","text":"..."}
 void tell_clients_of_unknown(Clients& clients, const DueWork& work);
 // The frames for a client that has just connected: about turns (Fibers::standing_turns())
-// and about operations (Operations::standing_unknown()). They have the news that still hold.
+// and about operations (UnknownOperations::standing()). They have the news that still hold.
 [[nodiscard]] std::vector<std::string> missed_frames(DurableWork& work);
 
 // The fault of a class's kinds, as the end of a sentence that begins with the class; empty: there

@@ -273,7 +273,7 @@ Result<Json> AgentDesk::show_operation(const api::RouteCall& call) {
   const auto key = target(call);
   if (!key) return key.error();
   return visit(*key, [id = std::string(call.values[2])](extensions::AgentContext& agent) {
-    return agent.work().operations().inspect(id);
+    return agent.work().operations().records().inspect(id);
   });
 }
 
@@ -304,7 +304,7 @@ Result<Json> AgentDesk::resolve_operation(const api::RouteCall& call) {
                 ledger.resolve(id, outcome, how.result, how.note, extensions::kAdministrator);
             done.has_error())
           return done.error();
-        return agent.work().operations().inspect(id);
+        return agent.work().operations().records().inspect(id);
       },
       note_it);
 }

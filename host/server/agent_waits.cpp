@@ -58,7 +58,7 @@ std::vector<Wait> durable_waits(extensions::AgentContext& agent, bool is_live) {
                      .since_ms = each.since_ms});
   std::ranges::move(chat_waits(agent), std::back_inserter(waits));
   if (agent.settings().operations.kinds.empty()) return waits;
-  for (durable::UsedUpBudget& each : agent.work().operations().used_up())
+  for (durable::UsedUpBudget& each : agent.work().operations().budgets().used_up())
     waits.push_back({.kind = WaitKind::kBudget,
                      .subject = std::move(each.kind),
                      .since_ms = each.since_ms,

@@ -103,11 +103,11 @@ std::vector<storage::AgentKey> agents_of(storage::Directory& directory,
 auto list_behind(const durable::OperationFilter& fits, std::string kind, std::string behind) {
   return [fits, kind = std::move(kind),
           behind = std::move(behind)](extensions::AgentContext& visited) -> Result<std::string> {
-    durable::Operations& operations = visited.work().operations();
+    durable::OperationRecords& records = visited.work().operations().records();
     durable::OperationFilter filter = fits;
     filter.kind = kind;
-    if (operations.inspect(behind)) filter.after = behind;
-    return operations.list(filter);
+    if (records.inspect(behind)) filter.after = behind;
+    return records.list(filter);
   };
 }
 
@@ -151,7 +151,7 @@ Result<Json> operation_page(runtime::Runtime& runtime, storage::Directory& direc
     } else {
       const std::string last = add_records(key, *records, operations);
       if (operations.size() >= query.limit) return page(text_of(key, last));
-      if (!last.empty() && durable::Operations::is_cut_short(*records)) {
+      if (!last.empty() && durable::OperationRecords::is_cut_short(*records)) {
         behind = last;  // the same agent again
         is_first = false;
         continue;

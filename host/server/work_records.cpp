@@ -232,7 +232,7 @@ Result<std::string> work_record(AgentContext& agent, std::string_view kind, std:
   Json all = summary(*its, *record);
   all["record"] = *std::move(record);
   if (kind == "fiber") {
-    const auto operations = agent.work().operations().list(
+    const auto operations = agent.work().operations().records().list(
         {.fiber = id, .keyed_too = true, .limit = kMostOperations, .without_documents = true});
     if (!operations) return operations.error();
     auto list = parse_host_json(*operations);

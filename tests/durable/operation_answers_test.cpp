@@ -21,7 +21,7 @@ class OperationAnswersTest : public FibersFixture {
     request.key = "k";
     Operations ledger(*database_, *fibers_, clock_, random_, settings_);
     EXPECT_TRUE(ledger.begin(request));
-    answers_.emplace(*database_);
+    answers_.emplace(table_);
   }
   ~OperationAnswersTest() override {
     answers_.reset();
@@ -33,6 +33,7 @@ class OperationAnswersTest : public FibersFixture {
 
   static constexpr std::int64_t kRow = 1;
   OperationSettings settings_;
+  OperationTable table_{*database_};
   std::optional<OperationAnswers> answers_;
 };
 

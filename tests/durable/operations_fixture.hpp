@@ -60,7 +60,7 @@ class OperationsFixture : public FibersFixture {
     return 0;
   }
   Json record(const std::string& id) {
-    const auto json = ledger_->inspect(id);
+    const auto json = ledger_->records().inspect(id);
     return json ? *parse_json(*json) : Json();
   }
   std::string state(const std::string& id) {

@@ -244,19 +244,19 @@ TEST_F(OperationsTest, ResolvingDecidesWhatIsUnknown) {
 TEST_F(OperationsTest, TheAgentIsToldUntilItHasHeardTenTimesAtMost) {
   const OperationBegun begun = begin(charge(start_fiber()));
   settle(begun, OperationOutcome::kUnknown, "?");
-  for (int telling = 1; telling <= Operations::kMostTellings; ++telling) {
+  for (int telling = 1; telling <= UnknownOperations::kMostTellings; ++telling) {
     ASSERT_TRUE(ledger_->due()) << telling;
     EXPECT_TRUE(ledger_->wake().working);
-    const auto unknown = ledger_->next_untold();
+    const auto unknown = ledger_->unknown().next_untold();
     database_->commit();
     ASSERT_TRUE(unknown);
     EXPECT_EQ(unknown->id, begun.id);
     EXPECT_EQ(unknown->kind, "charge");
-    if (telling % 2 == 0) ledger_->told(begun.id, false);
-    EXPECT_FALSE(ledger_->next_untold()) << "once an instance";
+    if (telling % 2 == 0) ledger_->unknown().told(begun.id, false);
+    EXPECT_FALSE(ledger_->unknown().next_untold()) << "once an instance";
     crash_all();
   }
-  EXPECT_FALSE(ledger_->next_untold());
+  EXPECT_FALSE(ledger_->unknown().next_untold());
   EXPECT_FALSE(ledger_->wake().working);
   EXPECT_EQ(state(begun.id), "unknown");
   // An operation whose telling is heard.
@@ -268,22 +268,23 @@ TEST_F(OperationsTest, ATellingThatCrashesTheProcessTwiceIsGivenUp) {
   const OperationBegun begun = begin(charge(start_fiber()));
   settle(begun, OperationOutcome::kUnknown, "?");
   for (int crash = 0; crash < 2; ++crash) {
-    const auto unknown = ledger_->next_untold();
+    const auto unknown = ledger_->unknown().next_untold();
     ASSERT_TRUE(unknown) << crash;
     database_->commit();
     crash_all();
-    ledger_->count_crash({kOperationRows + unknown->row});
+    OperationTable table(*database_);
+    count_crash(table, {kOperationRows + unknown->row});
   }
-  EXPECT_FALSE(ledger_->next_untold());
+  EXPECT_FALSE(ledger_->unknown().next_untold());
   EXPECT_EQ(state(begun.id), "unknown") << "it stays listed";
 }
 
 TEST_F(OperationsTest, WhatWasHeardIsNotToldAgain) {
   const OperationBegun begun = begin(charge(start_fiber()));
   crash_all();
-  const auto unknown = ledger_->next_untold();
+  const auto unknown = ledger_->unknown().next_untold();
   ASSERT_TRUE(unknown);
-  ledger_->told(unknown->id, true);
+  ledger_->unknown().told(unknown->id, true);
   database_->commit();
   crash_all();
   EXPECT_FALSE(ledger_->due());
@@ -291,8 +292,8 @@ TEST_F(OperationsTest, WhatWasHeardIsNotToldAgain) {
 }
 
 TEST_F(OperationsTest, WhoOnlyAsksLeavesNothing) {
-  EXPECT_EQ(*ledger_->list({}), "[]");
-  EXPECT_FALSE(ledger_->inspect("x"));
+  EXPECT_EQ(*ledger_->records().list({}), "[]");
+  EXPECT_FALSE(ledger_->records().inspect("x"));
   ledger_->sweep();
   ledger_->checkpointed("f");
   EXPECT_FALSE(database_->exists());

@@ -115,9 +115,9 @@ TEST_F(AbiCallTest, WhatIsSentToOthersMayBeOfAnOperationThatRuns) {
     const auto begun = ledger.begin(wanted);
     ASSERT_TRUE(begun);
     const durable::OperationSending sending{.id = begun->id, .fingerprint = "f"};
-    ASSERT_TRUE(ledger.may_send(sending));
-    EXPECT_TRUE(ledger.dispatched(sending));
-    ledger.not_sent(begun->id);
+    ASSERT_TRUE(ledger.requests().may_send(sending));
+    EXPECT_TRUE(ledger.requests().dispatched(sending));
+    ledger.requests().not_sent(begun->id);
     const auto request = request_to("Counter", "a", "add");
     EXPECT_EQ(is_call ? start(request) : notify(request), HEARTH_OK);
     EXPECT_EQ(*ledger.settle(begun->operation, durable::OperationOutcome::kCutOff, ""),

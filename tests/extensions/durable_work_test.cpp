@@ -408,9 +408,9 @@ TEST_F(DurableWorkTest, WhatAFiberThatIsOverHadBegunIsUnknownAndTold) {
   const auto begun = work_->operations().begin(wanted);
   ASSERT_TRUE(begun);
   const durable::OperationSending sending{.id = begun->id, .fingerprint = "f"};
-  ASSERT_TRUE(work_->operations().may_send(sending));
-  EXPECT_TRUE(work_->operations().dispatched(sending));
-  work_->operations().answered(begun->id, 200, std::nullopt, R"({"status":200})");
+  ASSERT_TRUE(work_->operations().requests().may_send(sending));
+  EXPECT_TRUE(work_->operations().requests().dispatched(sending));
+  work_->operations().requests().answered(begun->id, 200, std::nullopt, R"({"status":200})");
   EXPECT_EQ(*work_->operations().settle(begun->operation, durable::OperationOutcome::kCutOff, ""),
             durable::OperationState::kInterrupted);
   EXPECT_FALSE(work_->due());

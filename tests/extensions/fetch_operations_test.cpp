@@ -31,7 +31,7 @@ class AbiLedgerFetchTest : public AbiFetchTest {
     it.operation = slice(begun_.id);
     return it;
   }
-  std::string record() { return *ledger().inspect(begun_.id); }
+  std::string record() { return *ledger().records().inspect(begun_.id); }
   bool record_has(std::string_view text) { return record().find(text) != std::string::npos; }
   // The agent is about to be told.
   void tell(const Result<std::string>& outcome, bool is_end, std::uint32_t flags) {
@@ -57,7 +57,7 @@ TEST_F(AbiLedgerFetchTest, TheFingerprintIsOfWhatIsAskedFor) {
   const auto add = [&](const hearth_fetch_request& it) {
     agent_->remote.reset();  // the earlier one was cancelled
     ASSERT_EQ(start(it), HEARTH_OK);
-    all.push_back(ledger().answer(begun_.id)->request.fingerprint);
+    all.push_back(ledger().requests().answer(begun_.id)->request.fingerprint);
   };
   hearth_fetch_request it = request_of_it();
   add(it);
@@ -148,7 +148,7 @@ TEST_F(AbiLedgerFetchTest, OneIsInFlightUntilItsEndIsToldOrItIsCancelled) {
   tell(fetch_head(200, "", {}), false, HEARTH_FETCH_HEAD);
   tell(std::string("half"), false, 0);
   EXPECT_TRUE(refused());
-  EXPECT_EQ(ledger().answer(begun_.id)->body, "half") << "nothing was mixed in";
+  EXPECT_EQ(ledger().requests().answer(begun_.id)->body, "half") << "nothing was mixed in";
   tell(std::string(), true, 0);
   ASSERT_EQ(start(request_of_it()), HEARTH_OK);
   EXPECT_TRUE(refused());
@@ -256,7 +256,7 @@ TEST_F(AbiLedgerFetchTest, TheRestOfAnAnswerIsAskedForByRequestsThatSaySo) {
   ASSERT_EQ(start(it), HEARTH_OK);
   tell(fetch_head(206, "", {}), false, HEARTH_FETCH_HEAD);
   tell(std::string("TWO"), false, 0);
-  EXPECT_EQ(ledger().answer(begun_.id)->body, "one TWO");
+  EXPECT_EQ(ledger().requests().answer(begun_.id)->body, "one TWO");
 }
 
 TEST_F(AbiLedgerFetchTest, APartThatWasAskedForByARangeBeginsThere) {
@@ -302,7 +302,7 @@ TEST_F(AbiLedgerFetchTest, APartThatWasAskedForByARangeBeginsThere) {
     if (*each.content_range != '\0') answered.emplace_back("Content-Range", each.content_range);
     tell(fetch_head(each.status, "", answered), false, HEARTH_FETCH_HEAD);
     tell(std::string("two"), false, 0);
-    const auto answer = ledger().answer(begun_.id);
+    const auto answer = ledger().requests().answer(begun_.id);
     EXPECT_EQ(answer->body, each.goes_on ? "one two" : "");
     EXPECT_EQ(answer->request.can_resume, each.goes_on);
     agent_->remote.reset();

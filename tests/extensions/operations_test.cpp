@@ -136,8 +136,8 @@ TEST_F(AbiOperationsTest, AnotherRunThatCannotWaitMayHaveBeenExecutedBefore) {
     durable::OperationSending sending;
     sending.id = its_id;
     sending.fingerprint = "f";
-    EXPECT_TRUE(ledger.dispatched(sending));
-    ledger.answered(its_id, 200, std::nullopt, R"({"status":200})");
+    EXPECT_TRUE(ledger.requests().dispatched(sending));
+    ledger.requests().answered(its_id, 200, std::nullopt, R"({"status":200})");
     ASSERT_EQ(settle(HEARTH_OUTCOME_CUT_OFF, "lost"), HEARTH_OK);
     EXPECT_EQ(state_, static_cast<std::uint32_t>(HEARTH_OPERATION_IS_INTERRUPTED));
 
@@ -150,7 +150,7 @@ TEST_F(AbiOperationsTest, AnotherRunThatCannotWaitMayHaveBeenExecutedBefore) {
     ASSERT_EQ(begin(request), HEARTH_OK);
     EXPECT_EQ(begun_.decision, HEARTH_OPERATION_RUN);
     sending.fingerprint = "another";
-    EXPECT_EQ(ledger.may_send(sending).error().code, Errc::kConflict);
+    EXPECT_EQ(ledger.requests().may_send(sending).error().code, Errc::kConflict);
     ASSERT_EQ(settle(HEARTH_OUTCOME_COMPLETED), HEARTH_OK);
   }
 }
@@ -332,13 +332,13 @@ TEST_F(AbiOperationsTest, WhatIsStoredOfAnAnswerIsLent) {
   durable::OperationSending sending;
   sending.id = its_id;
   sending.fingerprint = "f";
-  EXPECT_EQ(*ledger.may_send(sending), "X-Key");
-  EXPECT_TRUE(ledger.dispatched(sending));
+  EXPECT_EQ(*ledger.requests().may_send(sending), "X-Key");
+  EXPECT_TRUE(ledger.requests().dispatched(sending));
   ASSERT_EQ(answer(), HEARTH_OK);
   EXPECT_EQ(view(record_), R"({"can_resume":false,"whole":false,"head":null})");
   EXPECT_EQ(view(body_), "");
-  ledger.answered(its_id, 200, std::nullopt, R"({"status":200})");
-  ledger.received(its_id, "half \xff");
+  ledger.requests().answered(its_id, 200, std::nullopt, R"({"status":200})");
+  ledger.requests().received(its_id, "half \xff");
   ASSERT_EQ(answer(), HEARTH_OK);
   EXPECT_EQ(view(record_), R"({"can_resume":true,"whole":false,"head":{"status":200}})");
   EXPECT_EQ(view(body_), "half \xff");

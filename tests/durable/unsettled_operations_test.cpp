@@ -35,15 +35,15 @@ class OperationsLostTest : public OperationsFixture {
     return begin_request(request);
   }
   void give_up() {
-    ledger_->give_up_lost();
+    ledger_->give_up_lost(true);
     database_->commit();
   }
   // The agent hears of one.
   void hear(const std::string& id) {
-    const auto unknown = ledger_->next_untold();
+    const auto unknown = ledger_->unknown().next_untold();
     ASSERT_TRUE(unknown);
     EXPECT_EQ(unknown->id, id);
-    ledger_->told(id, true);
+    ledger_->unknown().told(id, true);
     database_->commit();
   }
 
@@ -76,8 +76,8 @@ TEST_F(OperationsLostTest, P12_OneOfNoFiberIsGivenUpWhenItsTimeIsOver) {
     if (each.has_answer) {
       OperationSending sending;
       sending.id = begun.id;
-      EXPECT_TRUE(ledger_->dispatched(sending));
-      ledger_->answered(begun.id, 200, std::nullopt, R"({"status":200})");
+      EXPECT_TRUE(ledger_->requests().dispatched(sending));
+      ledger_->requests().answered(begun.id, 200, std::nullopt, R"({"status":200})");
       database_->commit();
     }
     const Wake running = ledger_->wake();

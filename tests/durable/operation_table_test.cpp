@@ -67,7 +67,7 @@ TEST_F(OperationFilesTest, AFileGoesWithItsRow) {
   ledger_->sweep();
   EXPECT_FALSE(fs::exists(file));
   EXPECT_TRUE(fs::exists(other));
-  EXPECT_EQ(ledger_->inspect(old.id).error().code, Errc::kNotFound);
+  EXPECT_EQ(ledger_->records().inspect(old.id).error().code, Errc::kNotFound);
 }
 
 }  // namespace

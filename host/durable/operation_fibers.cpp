@@ -1,6 +1,6 @@
-// The fibers that operations belong to: which fiber it is, and whether one may still run again.
+#include "durable/operation_fibers.hpp"
+
 #include "base/sha256.hpp"
-#include "durable/operations.hpp"
 #include "json/json.hpp"
 
 #include <string>
@@ -17,14 +17,14 @@ constexpr int kDeepestScope = 32;
 
 // A child fiber has the same key in each run of its parent, but not the same id: a failed child is
 // replaced.
-Operations::Scope Operations::scope_of(const std::string& fiber, int depth) {
+OperationScope OperationFibers::scope_of(const std::string& fiber, int depth) {
   const auto job = jobs_.find(JobKind::kFiber, fiber);
   if (!job || !job->parent || depth >= kDeepestScope) return {fiber, fiber};
   if (const auto kept = jobs_.document(job->seq, JobPart::kScope)) {
     const auto json = parse_json(*kept);
     if (json && json->is_object()) return {text_member(*json, "root"), text_member(*json, "path")};
   }
-  Scope scope = scope_of(*job->parent, depth + 1);
+  OperationScope scope = scope_of(*job->parent, depth + 1);
   scope.unkept = job->seq;
   std::string_view own = job->key ? std::string_view(*job->key) : std::string_view(job->id);
   const std::string of_parent = *job->parent + "/";  // a parent's id may change with its next run
@@ -35,36 +35,35 @@ Operations::Scope Operations::scope_of(const std::string& fiber, int depth) {
   return scope;
 }
 
-void Operations::keep_scope(const Scope& scope) {
+void OperationFibers::keep(const OperationScope& scope) {
   if (scope.unkept == 0) return;
-  prepare_write();
   jobs_.put(scope.unkept, JobPart::kScope,
             dump_json(Json{{"root", scope.root}, {"path", scope.path}}));
 }
 
 // A fiber may outlive the fibers that wait for it.
-bool Operations::may_go_on(const std::optional<std::string>& root) {
+bool OperationFibers::may_go_on(const std::optional<std::string>& root) {
   return !root || may_go_on(*root, {}) || roots_of_open().contains(*root);
 }
 
-bool Operations::may_go_on(const std::string& root, const Roots& of_open) {
+bool OperationFibers::may_go_on(const std::string& root, const Roots& of_open) {
   const auto job = jobs_.find(JobKind::kFiber, root);
   return (job && !job->ended_at_ms && !job->dead) || of_open.contains(root);
 }
 
-Operations::Roots Operations::roots_of_open() {
+OperationFibers::Roots OperationFibers::roots_of_open() {
   return roots_of("WHERE kind = 2 AND parent IS NOT NULL AND ended_at IS NULL AND dead = 0");
 }
 
-Operations::Roots Operations::roots_of_needed() {
+OperationFibers::Roots OperationFibers::roots_of_needed() {
   return roots_of(
       "WHERE kind = 2 AND parent IS NOT NULL AND (ended_at IS NULL OR dead <> 0 OR "
       "status = 'interrupted')");
 }
 
-Operations::Roots Operations::roots_of(std::string_view fibers) {
+OperationFibers::Roots OperationFibers::roots_of(std::string_view where) {
   std::vector<std::string> ids;
-  jobs_.each(fibers, {}, [&](const Job& job) {
+  jobs_.each(where, {}, [&](const Job& job) {
     ids.push_back(job.id);
     return true;
   });

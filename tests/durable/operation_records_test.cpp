@@ -1,4 +1,4 @@
-// The records of operations: how large they are, how long they are kept, and how they are listed.
+// The records of operations: how large they are, and how they are listed.
 #include "durable/charges_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ using std::chrono::hours;
 TEST_F(OperationsTest, SizesAreBounded) {
   const FiberHandle fiber = start_fiber();
   OperationRequest request = charge(fiber);
-  const std::string large = '"' + std::string(Operations::kMaxArgumentBytes, 'x') + '"';
+  const std::string large = '"' + std::string(kMaxOperationArgumentBytes, 'x') + '"';
   request.arguments = large;
   EXPECT_EQ(ledger_->begin(request).error().code, Errc::kLimitExceeded);
   request.arguments = "{";
@@ -46,48 +46,8 @@ TEST_F(OperationsTest, SizesAreBounded) {
   EXPECT_EQ(again.result, "");
 }
 
-TEST_F(OperationsTest, RowsGoWithTheirTimeButNotWhileTheirFiberMayRunAgain) {
-  const FiberHandle fiber = start_fiber();
-  const OperationBegun of_fiber = complete(charge(fiber));
-  OperationRequest keyed = charge(0);
-  keyed.key = "k";
-  const OperationBegun by_key = complete(keyed);
-  keyed.key = "lost";
-  const OperationBegun unknown = begin(keyed);
-  settle(unknown, OperationOutcome::kUnknown, "?");
-  clock_.set_wall(clock_.wall_now() + ledger_settings_.keep - hours(1));
-  ledger_->sweep();
-  EXPECT_EQ(state(by_key.id), "completed");
-  clock_.set_wall(clock_.wall_now() + hours(2));
-  ledger_->sweep();
-  EXPECT_EQ(state(by_key.id), "none");
-  EXPECT_EQ(state(of_fiber.id), "completed");
-  EXPECT_EQ(state(unknown.id), "unknown");
-  settle(fiber, FiberStatus::kCompleted);
-  ledger_->sweep();
-  EXPECT_EQ(state(of_fiber.id), "none");
-  EXPECT_EQ(state(unknown.id), "unknown");
-  database_->commit();
-  EXPECT_EQ(count("SELECT count(*) FROM cf_agents_operation_documents"), 1) << "its arguments";
-}
-
-TEST_F(OperationsTest, WhenThereIsNoRoomTheSettledOnesOfEndedFibersGo) {
-  ledger_.reset();
-  ledger_settings_.most = 3;
-  open_ledger();
-  const FiberHandle ended = start_fiber("ended");
-  const OperationBegun first = complete(charge(ended));
-  const FiberHandle fiber = start_fiber("f");
-  complete(charge(fiber));
-  complete(charge(fiber));
-  EXPECT_EQ(ledger_->begin(charge(fiber)).error().code, Errc::kLimitExceeded);
-  settle(ended, FiberStatus::kCompleted);
-  EXPECT_EQ(begin(charge(fiber)).decision, kRun);
-  EXPECT_EQ(state(first.id), "none");
-}
-
 TEST_F(OperationsTest, TheyAreListedByStateKindAndFiber) {
-  EXPECT_EQ(*ledger_->list({}), "[]");
+  EXPECT_EQ(*ledger_->records().list({}), "[]");
   const FiberHandle fiber = start_fiber();
   const OperationBegun one = complete(charge(fiber));
   OperationRequest other = charge(0, Effect::kRead);
@@ -96,7 +56,7 @@ TEST_F(OperationsTest, TheyAreListedByStateKindAndFiber) {
   const OperationBegun two = begin(other);
   const auto ids = [&](const OperationFilter& filter) {
     std::vector<std::string> found;
-    for (const Json& each : *parse_json(*ledger_->list(filter)))
+    for (const Json& each : *parse_json(*ledger_->records().list(filter)))
       found.push_back(text_member(each, "id"));
     return found;
   };
@@ -108,19 +68,19 @@ TEST_F(OperationsTest, TheyAreListedByStateKindAndFiber) {
   EXPECT_EQ(ids({.fiber = "f"}), OperationIds{one.id});
   EXPECT_EQ(ids({.after = one.id}), OperationIds{two.id});
   EXPECT_EQ(ids({.limit = 1}), OperationIds{one.id});
-  EXPECT_EQ(ledger_->list({.after = "none"}).error().code, Errc::kNotFound);
+  EXPECT_EQ(ledger_->records().list({.after = "none"}).error().code, Errc::kNotFound);
   const Json json = record(one.id);
   EXPECT_EQ(json.at("effect"), "unsafe");
   EXPECT_EQ(json.at("args"), (Json{{"cents", 500}}));
   EXPECT_EQ(json.at("result"), 1);
   EXPECT_EQ(json.at("attempts"), 1);
-  EXPECT_EQ(ledger_->inspect("none").error().code, Errc::kNotFound);
+  EXPECT_EQ(ledger_->records().inspect("none").error().code, Errc::kNotFound);
 }
 
 TEST_F(OperationsTest, AListThatGetsTooLongSaysThatItWasCutShort) {
   const FiberHandle fiber = start_fiber();
   constexpr std::size_t kMany = 80;
-  const std::string large(Operations::kMaxArgumentBytes - 100, 'x');
+  const std::string large(kMaxOperationArgumentBytes - 100, 'x');
   for (std::size_t i = 0; i < kMany; ++i) {
     arguments_ = '"' + std::to_string(i) + large + '"';
     (void)begin(charge(fiber));
@@ -131,9 +91,9 @@ TEST_F(OperationsTest, AListThatGetsTooLongSaysThatItWasCutShort) {
   bool is_more = true;
   for (int asked = 0; is_more && asked < 3; ++asked) {
     filter.after = last;
-    const auto page = ledger_->list(filter);
+    const auto page = ledger_->records().list(filter);
     ASSERT_TRUE(page) << page.error().message;
-    is_more = Operations::is_cut_short(*page);
+    is_more = OperationRecords::is_cut_short(*page);
     EXPECT_EQ(is_more, asked == 0);
     const Json records = *parse_json(*page);
     ASSERT_FALSE(records.empty());
@@ -141,32 +101,6 @@ TEST_F(OperationsTest, AListThatGetsTooLongSaysThatItWasCutShort) {
     last = text_member(records.back(), "id");
   }
   EXPECT_EQ(found, kMany);
-}
-
-TEST_F(OperationsTest, EachKindHasItsOwnTimeToKeep) {
-  ledger_settings_.kinds["refund"] = {.keep = hours(1)};
-  ledger_settings_.kinds["charge"] = {.keep = hours(24 * 90)};
-  const FiberHandle fiber = start_fiber();
-  std::vector<std::string> ids;
-  for (const char* const kind : {"refund", "charge", "mail"}) {
-    OperationRequest request = charge(fiber);
-    request.kind = kind;
-    ids.push_back(complete(request).id);
-  }
-  fibers_->settle(fiber, FiberStatus::kCompleted, "");
-  const auto there = [&] {
-    ledger_->sweep();
-    std::string all;
-    for (const std::string& id : ids) all += ledger_->inspect(id) ? '1' : '0';
-    return all;
-  };
-  EXPECT_EQ(there(), "111");
-  clock_.set_wall(clock_.wall_now() + hours(2));
-  EXPECT_EQ(there(), "011");
-  clock_.set_wall(clock_.wall_now() + hours(24 * 31));
-  EXPECT_EQ(there(), "010");
-  clock_.set_wall(clock_.wall_now() + hours(24 * 60));
-  EXPECT_EQ(there(), "000");
 }
 
 TEST_F(OperationsTest, TheIndexIsToldOfWhatIsNotSettledAndOfWhatIsUnknown) {
@@ -200,13 +134,13 @@ TEST_F(OperationsTest, TheOpenOnesAreListedByAgeAndWithoutTheirDocuments) {
   const OperationBegun second = begin(charge(fiber));
   OperationFilter filter{.states = static_cast<std::uint32_t>(OperationState::kRunning)};
   filter.without_documents = true;
-  const Json both = *parse_json(*ledger_->list(filter));
+  const Json both = *parse_json(*ledger_->records().list(filter));
   ASSERT_EQ(both.size(), 2U);
   EXPECT_EQ(text_member(both[0], "id"), first.id);
   EXPECT_EQ(text_member(both[1], "id"), second.id);
   EXPECT_FALSE(both[0].contains("args") || both[0].contains("result"));
   filter.begun_before_ms = unix_millis(clock_.wall_now());
-  const Json older = *parse_json(*ledger_->list(filter));
+  const Json older = *parse_json(*ledger_->records().list(filter));
   ASSERT_EQ(older.size(), 1U);
   EXPECT_EQ(text_member(older[0], "id"), first.id);
 }

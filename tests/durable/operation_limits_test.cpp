@@ -1,10 +1,13 @@
-// The limits of a day: how many operations of a kind begin, and what they cost.
+// The limits of operations: how many of a kind begin on a day and what they cost, how many rows
+// there are, and how long they are kept.
 #include "durable/charges_fixture.hpp"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace hearth::durable {
 namespace {
@@ -29,7 +32,7 @@ class OperationBudgetTest : public OperationsTest {
     settle(*begun, outcome);
     return true;
   }
-  std::size_t rows() { return parse_json(*ledger_->list({}))->size(); }
+  std::size_t rows() { return parse_json(*ledger_->records().list({}))->size(); }
 
   FiberHandle fiber_ = 0;
 };
@@ -91,7 +94,7 @@ TEST_F(OperationBudgetTest, AnOperationThatIsKilledBeforeItsCostIsSetKeepsTheRes
   database_->commit();
   ASSERT_TRUE(ledger_->set_cost(id, 10));
   EXPECT_EQ(count("SELECT cost FROM cf_agents_operation_days"), 10);
-  EXPECT_EQ(ledger_->set_cost(id, Operations::kMostCost + 1).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(ledger_->set_cost(id, kMostOperationCost + 1).error().code, Errc::kInvalidArgument);
   crash_all();
   EXPECT_EQ(count("SELECT cost FROM cf_agents_operations"), 90);
   EXPECT_EQ(count("SELECT cost FROM cf_agents_operation_days"), 90);
@@ -154,6 +157,72 @@ TEST_F(OperationBudgetTest, OtherKindsAndOtherDaysAreFree) {
   storage::Statement find(database_->connection(),
                           "SELECT 1 FROM sqlite_schema WHERE name = 'cf_agents_operation_days'");
   EXPECT_FALSE(find.query().next()) << "what has no limit costs no write";
+}
+
+TEST_F(OperationsTest, RowsGoWithTheirTimeButNotWhileTheirFiberMayRunAgain) {
+  const FiberHandle fiber = start_fiber();
+  const OperationBegun of_fiber = complete(charge(fiber));
+  OperationRequest keyed = charge(0);
+  keyed.key = "k";
+  const OperationBegun by_key = complete(keyed);
+  keyed.key = "lost";
+  const OperationBegun unknown = begin(keyed);
+  settle(unknown, OperationOutcome::kUnknown, "?");
+  clock_.set_wall(clock_.wall_now() + ledger_settings_.keep - hours(1));
+  ledger_->sweep();
+  EXPECT_EQ(state(by_key.id), "completed");
+  clock_.set_wall(clock_.wall_now() + hours(2));
+  ledger_->sweep();
+  EXPECT_EQ(state(by_key.id), "none");
+  EXPECT_EQ(state(of_fiber.id), "completed");
+  EXPECT_EQ(state(unknown.id), "unknown");
+  settle(fiber, FiberStatus::kCompleted);
+  ledger_->sweep();
+  EXPECT_EQ(state(of_fiber.id), "none");
+  EXPECT_EQ(state(unknown.id), "unknown");
+  database_->commit();
+  EXPECT_EQ(count("SELECT count(*) FROM cf_agents_operation_documents"), 1) << "its arguments";
+}
+
+TEST_F(OperationsTest, WhenThereIsNoRoomTheSettledOnesOfEndedFibersGo) {
+  ledger_.reset();
+  ledger_settings_.most = 3;
+  open_ledger();
+  const FiberHandle ended = start_fiber("ended");
+  const OperationBegun first = complete(charge(ended));
+  const FiberHandle fiber = start_fiber("f");
+  complete(charge(fiber));
+  complete(charge(fiber));
+  EXPECT_EQ(ledger_->begin(charge(fiber)).error().code, Errc::kLimitExceeded);
+  settle(ended, FiberStatus::kCompleted);
+  EXPECT_EQ(begin(charge(fiber)).decision, kRun);
+  EXPECT_EQ(state(first.id), "none");
+}
+
+TEST_F(OperationsTest, EachKindHasItsOwnTimeToKeep) {
+  ledger_settings_.kinds["refund"] = {.keep = hours(1)};
+  ledger_settings_.kinds["charge"] = {.keep = hours(24 * 90)};
+  const FiberHandle fiber = start_fiber();
+  std::vector<std::string> ids;
+  for (const char* const kind : {"refund", "charge", "mail"}) {
+    OperationRequest request = charge(fiber);
+    request.kind = kind;
+    ids.push_back(complete(request).id);
+  }
+  fibers_->settle(fiber, FiberStatus::kCompleted, "");
+  const auto there = [&] {
+    ledger_->sweep();
+    std::string all;
+    for (const std::string& id : ids) all += ledger_->records().inspect(id) ? '1' : '0';
+    return all;
+  };
+  EXPECT_EQ(there(), "111");
+  clock_.set_wall(clock_.wall_now() + hours(2));
+  EXPECT_EQ(there(), "011");
+  clock_.set_wall(clock_.wall_now() + hours(24 * 31));
+  EXPECT_EQ(there(), "010");
+  clock_.set_wall(clock_.wall_now() + hours(24 * 60));
+  EXPECT_EQ(there(), "000");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace hearth::durable {
 namespace {
@@ -50,20 +51,20 @@ class OperationRequestsTest : public OperationsFixture {
   }
   // Sends if it may, and returns whether it has sent. No caller waits for the answer.
   bool send(const OperationSending& it) {
-    const auto may = ledger_->may_send(it);
+    const auto may = ledger_->requests().may_send(it);
     if (!may) EXPECT_EQ(may.error().code, Errc::kConflict);
-    if (may) EXPECT_TRUE(ledger_->dispatched(it));
+    if (may) EXPECT_TRUE(ledger_->requests().dispatched(it));
     database_->commit();
     return may.has_value();
   }
   bool send(std::string_view fingerprint = "f") { return send(sending(fingerprint)); }
   void answer(std::int64_t status = 200, std::string_view piece = "one two ") {
-    ledger_->answered(id_, status, "req-1", R"({"status":200})");
-    ledger_->received(id_, piece);
+    ledger_->requests().answered(id_, status, "req-1", R"({"status":200})");
+    ledger_->requests().received(id_, piece);
     database_->commit();
   }
   std::string stored() {
-    const auto answer = ledger_->answer(id_);
+    const auto answer = ledger_->requests().answer(id_);
     return answer ? answer->body : "none";
   }
   Json record() { return OperationsFixture::record(id_); }
@@ -77,8 +78,8 @@ TEST_F(OperationRequestsTest, WhatIsKnownOfARequestIsInItsRecord) {
   clock_.advance(std::chrono::milliseconds(5));
   begin(Effect::kUnsafe);
   EXPECT_TRUE(record().at("request").is_null());
-  EXPECT_EQ(ledger_->answer(id_).error().code, Errc::kNotFound);
-  EXPECT_EQ(*ledger_->may_send(sending("f")), "Idempotency-Key");
+  EXPECT_EQ(ledger_->requests().answer(id_).error().code, Errc::kNotFound);
+  EXPECT_EQ(*ledger_->requests().may_send(sending("f")), "Idempotency-Key");
   ASSERT_TRUE(send());
   crash_all();
   EXPECT_EQ(record().at("request").at("fingerprint"), "f") << "before anything has left";
@@ -106,7 +107,7 @@ TEST_F(OperationRequestsTest, TheKindNamesTheHeader) {
   request.key = "k";
   request.key_header = "X-Once";
   id_ = ledger_->begin(request)->id;
-  EXPECT_EQ(*ledger_->may_send(sending("f")), "X-Once");
+  EXPECT_EQ(*ledger_->requests().may_send(sending("f")), "X-Once");
   request.key = "other";
   request.key_header = "a b";
   EXPECT_EQ(ledger_->begin(request).error().code, Errc::kInvalidArgument);
@@ -136,9 +137,9 @@ TEST_F(OperationRequestsTest, P8_ASecondRequestIsNoSecondEffect) {
 TEST_F(OperationRequestsTest, P8_OneIsInFlightAtATime) {
   for (const Effect effect : {Effect::kRead, Effect::kKeyed}) {
     const OperationBegun begun = begin(effect);
-    ASSERT_TRUE(ledger_->may_send(sending("f")));
-    auto in_flight = ledger_->dispatched(sending("f"));
-    const auto second = ledger_->may_send(sending("f"));
+    ASSERT_TRUE(ledger_->requests().may_send(sending("f")));
+    auto in_flight = ledger_->requests().dispatched(sending("f"));
+    const auto second = ledger_->requests().may_send(sending("f"));
     ASSERT_FALSE(second);
     EXPECT_EQ(second.error().code, Errc::kConflict);
     EXPECT_NE(second.error().message.find("in flight"), std::string::npos);
@@ -154,8 +155,9 @@ TEST_F(OperationRequestsTest, P8_AKeyedRequestIsNotRepeatedBehindItsHorizon) {
   clock_.advance(horizon * 2);
   EXPECT_TRUE(send()) << "the other side has not had the key before";
   EXPECT_FALSE(send());
-  EXPECT_NE(ledger_->may_send(sending("f")).error().message.find("horizon"), std::string::npos);
-  ledger_->not_sent(id_);
+  EXPECT_NE(ledger_->requests().may_send(sending("f")).error().message.find("horizon"),
+            std::string::npos);
+  ledger_->requests().not_sent(id_);
   EXPECT_TRUE(send()) << "nothing came of the one before";
   EXPECT_EQ(cut_off(begun), OperationState::kInterrupted);
   EXPECT_EQ(begin(Effect::kKeyed).decision, OperationDecision::kUnknown);
@@ -188,16 +190,16 @@ TEST_F(OperationRequestsTest, AProbesRequestIsNoneOfTheOperation) {
   ASSERT_TRUE(send());
   crash_all();
   EXPECT_EQ(begin(Effect::kProbe, false, true).decision, OperationDecision::kProbe);
-  EXPECT_EQ(ledger_->may_send(sending("f")).error().code, Errc::kInvalidArgument);
-  EXPECT_EQ(ledger_->may_send({.id = "none"}).error().code, Errc::kNotFound);
+  EXPECT_EQ(ledger_->requests().may_send(sending("f")).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(ledger_->requests().may_send({.id = "none"}).error().code, Errc::kNotFound);
 }
 
 TEST_F(OperationRequestsTest, P9_WhatHasNotLeftWasNotExecuted) {
   OperationBegun begun = begin(Effect::kUnsafe);
   ASSERT_TRUE(send());
-  ledger_->not_sent(id_);
+  ledger_->requests().not_sent(id_);
   EXPECT_TRUE(send("another")) << "nothing came of the first";
-  ledger_->not_sent(id_);
+  ledger_->requests().not_sent(id_);
   EXPECT_EQ(cut_off(begun), OperationState::kNotExecuted);
   EXPECT_TRUE(record().at("request").is_null());
   begun = begin(Effect::kUnsafe);
@@ -209,16 +211,16 @@ TEST_F(OperationRequestsTest, P9_WhatHasNotLeftWasNotExecuted) {
 TEST_F(OperationRequestsTest, P9_WhatWasSentElsewhereMayHaveActed) {
   const OperationBegun begun = begin(Effect::kKeyed);
   ASSERT_TRUE(send());
-  ledger_->sent_elsewhere();
-  ledger_->not_sent(id_);
+  ledger_->running().sent_elsewhere();
+  ledger_->requests().not_sent(id_);
   EXPECT_EQ(cut_off(begun), OperationState::kNotExecuted) << "that was before, and another's";
 
   const OperationBegun again = begin(Effect::kUnsafe);
   ASSERT_TRUE(send());
-  ledger_->not_sent(id_);
-  ledger_->sent_elsewhere();
+  ledger_->requests().not_sent(id_);
+  ledger_->running().sent_elsewhere();
   ASSERT_TRUE(send());
-  ledger_->not_sent(id_);
+  ledger_->requests().not_sent(id_);
   EXPECT_EQ(cut_off(again), OperationState::kUnknown) << "a third request changes nothing";
 }
 
@@ -226,8 +228,8 @@ TEST_F(OperationRequestsTest, P8_WhatHasNotLeftIsNoRequestThoughOthersWereSent) 
   const OperationBegun begun = begin(Effect::kUnsafe);
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(send()) << i;
-    ledger_->not_sent(id_);
-    ledger_->sent_elsewhere();
+    ledger_->requests().not_sent(id_);
+    ledger_->running().sent_elsewhere();
     EXPECT_TRUE(record().at("request").is_null()) << i;
   }
   EXPECT_EQ(cut_off(begun), OperationState::kUnknown);
@@ -239,14 +241,14 @@ TEST_F(OperationRequestsTest, P9_AnEarlierRunMayHaveActed) {
   crash_all();
   OperationBegun begun = begin(Effect::kKeyed);
   ASSERT_TRUE(send());
-  ledger_->not_sent(id_);
+  ledger_->requests().not_sent(id_);
   EXPECT_EQ(cut_off(begun), OperationState::kInterrupted);
   EXPECT_FALSE(record().at("request").is_null());
   // ... and so may an earlier request of the same run.
   begun = begin(Effect::kIdempotent);
   ASSERT_TRUE(send());
   ASSERT_TRUE(send());
-  ledger_->not_sent(id_);
+  ledger_->requests().not_sent(id_);
   EXPECT_EQ(cut_off(begun), OperationState::kInterrupted);
 }
 
@@ -260,12 +262,12 @@ TEST_F(OperationRequestsTest, P9_OneThatActsByItsRequestWasNotExecutedWithoutOne
     EXPECT_EQ(record().at("state"), "not_executed") << "a kill before its request";
     OperationBegun begun = begin(effect, false, true);
     EXPECT_EQ(begun.decision, kRunIt);
-    ledger_->sent_elsewhere();
+    ledger_->running().sent_elsewhere();
     EXPECT_EQ(cut_off(begun), OperationState::kNotExecuted) << "what is sent elsewhere is not its";
     begun = begin(effect);
     ASSERT_TRUE(send());
-    ledger_->not_sent(id_);
-    ledger_->sent_elsewhere();
+    ledger_->requests().not_sent(id_);
+    ledger_->running().sent_elsewhere();
     database_->commit();
     crash_all();
     EXPECT_EQ(record().at("state"), "not_executed") << "its request has not left";
@@ -275,7 +277,7 @@ TEST_F(OperationRequestsTest, P9_OneThatActsByItsRequestWasNotExecutedWithoutOne
     EXPECT_EQ(record().at("state"), effect == Effect::kUnsafe ? "unknown" : "interrupted");
     ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "ada"));
   }
-  EXPECT_FALSE(ledger_->next_untold()) << "they were resolved";
+  EXPECT_FALSE(ledger_->unknown().next_untold()) << "they were resolved";
 }
 
 TEST_F(OperationRequestsTest, P9_WhatAnEarlierRunMayHaveDoneBesidesItsRequestStaysPossible) {
@@ -305,7 +307,7 @@ TEST_F(OperationRequestsTest, OneThatCompletesWithoutTheRequestByWhichItActsIsUn
   ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "ada"));
   begun = begin(Effect::kUnsafe);
   ASSERT_TRUE(send());
-  ledger_->not_sent(id_);
+  ledger_->requests().not_sent(id_);
   EXPECT_EQ(settle(begun, OperationOutcome::kCompleted), OperationState::kCompleted)
       << "it has asked, and goes on without an answer";
 }
@@ -329,12 +331,12 @@ TEST_F(OperationRequestsTest, P10_AnAnswerThatTheFunctionHasRefusedIsNotGivenAga
       OperationBegun begun = begin(effect, true);
       ASSERT_TRUE(send());
       answer();
-      if (is_whole) ledger_->answer_ended(id_);
+      if (is_whole) ledger_->requests().answer_ended(id_);
       EXPECT_EQ(settle(begun, OperationOutcome::kFailed, "no JSON"), state);
       EXPECT_EQ(stored(), is_kept ? "one two " : "");
       begun = begin(effect, true, true);
       EXPECT_EQ(begun.decision, next);
-      EXPECT_FALSE(ledger_->may_send(resuming(0)));
+      EXPECT_FALSE(ledger_->requests().may_send(resuming(0)));
       if (next == kRunIt) EXPECT_TRUE(send()) << "it is asked for anew";
       if (next == OperationDecision::kUnknown) {
         ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "ada"));
@@ -346,36 +348,37 @@ TEST_F(OperationRequestsTest, P10_AnAnswerThatTheFunctionHasRefusedIsNotGivenAga
 }
 
 TEST_F(OperationRequestsTest, P10_ARequestThatHasFailedLeavesAnAnswerWhoseRestIsMissing) {
-  for (const auto fail : {&Operations::broke_off, &Operations::not_sent, &Operations::not_made}) {
+  for (const auto fail : {&OperationRequests::broke_off, &OperationRequests::not_sent,
+                          &OperationRequests::not_made}) {
     OperationBegun begun = begin(Effect::kUnsafe, true);
     ASSERT_TRUE(send());
     answer();
-    ledger_->broke_off(id_);
+    ledger_->requests().broke_off(id_);
     EXPECT_EQ(settle(begun, OperationOutcome::kFailed, "cut"), OperationState::kInterrupted);
     begun = begin(Effect::kUnsafe, true);
     EXPECT_EQ(begun.decision, kRunIt);
     ASSERT_TRUE(send(resuming(4)));
-    ((*ledger_).*fail)(id_);
+    (ledger_->requests().*fail)(id_);
     EXPECT_EQ(settle(begun, OperationOutcome::kFailed, "again"), OperationState::kInterrupted);
     begun = begin(Effect::kUnsafe, true);
     ASSERT_TRUE(send(resuming(4)));
-    ledger_->answered(id_, 206, std::nullopt, R"({"status":206})");
+    ledger_->requests().answered(id_, 206, std::nullopt, R"({"status":206})");
     EXPECT_EQ(settle(begun, OperationOutcome::kFailed, "of no use"), OperationState::kUnknown);
     ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "ada"));
   }
 }
 
 TEST_F(OperationRequestsTest, P10_AnAnswerThatIsDroppedIsAskedForInTheSameRunToo) {
-  EXPECT_EQ(ledger_->drop_answer("none").error().code, Errc::kNotFound);
+  EXPECT_EQ(ledger_->requests().drop_answer("none").error().code, Errc::kNotFound);
   for (const Effect effect : kEffects) {
     SCOPED_TRACE(static_cast<int>(effect));
     const OperationBegun begun = begin(effect, true);
-    EXPECT_TRUE(ledger_->drop_answer(id_)) << "there is none";
+    EXPECT_TRUE(ledger_->requests().drop_answer(id_)) << "there is none";
     ASSERT_TRUE(send());
     answer();
-    EXPECT_TRUE(ledger_->drop_answer(id_));
-    ledger_->received(id_, "three");
-    ledger_->answer_ended(id_);
+    EXPECT_TRUE(ledger_->requests().drop_answer(id_));
+    ledger_->requests().received(id_, "three");
+    ledger_->requests().answer_ended(id_);
     const bool is_strict = effect > Effect::kKeyed;
     EXPECT_EQ(stored(), is_strict ? "one two " : "") << "and nothing more of it";
     EXPECT_EQ(record().at("request").at("whole"), false);
@@ -396,11 +399,11 @@ TEST_F(OperationRequestsTest, P10_AnAnswerThatHasBegunGoesOnWhateverTheEffect) {
   EXPECT_FALSE(send()) << "the request itself";
   EXPECT_FALSE(send(resuming(9))) << "more than there is";
   ASSERT_TRUE(send(resuming(4)));
-  ledger_->answered(id_, 206, "req-2", R"({"status":206})");
-  ledger_->received(id_, "TWO ");
+  ledger_->requests().answered(id_, 206, "req-2", R"({"status":206})");
+  ledger_->requests().received(id_, "TWO ");
   EXPECT_EQ(stored(), "one TWO ");
   EXPECT_EQ(record().at("request").at("request_id"), "req-1") << "of the first";
-  ledger_->answer_ended(id_);
+  ledger_->requests().answer_ended(id_);
   EXPECT_EQ(record().at("request").at("whole"), true);
   database_->commit();
   crash_all();
@@ -420,7 +423,7 @@ TEST_F(OperationRequestsTest, P10_ACutStreamOfTheSameInstanceGoesOnToo) {
   begun = begin(Effect::kUnsafe, true);
   EXPECT_EQ(begun.decision, kRunIt);
   ASSERT_TRUE(send(resuming(8)));
-  ledger_->not_sent(id_);
+  ledger_->requests().not_sent(id_);
   EXPECT_EQ(stored(), "one two ");
   EXPECT_EQ(cut_off(begun), OperationState::kInterrupted) << "the first one was executed";
 }
@@ -438,7 +441,7 @@ TEST_F(OperationRequestsTest, P10_WhatHasBegunIsUnknownWhenItsFiberIsOver) {
   crash_all();
   EXPECT_EQ(record().at("state"), "unknown");
   EXPECT_EQ(stored(), "one two ") << "what came is kept";
-  const auto untold = ledger_->next_untold();
+  const auto untold = ledger_->unknown().next_untold();
   ASSERT_TRUE(untold);
   EXPECT_EQ(untold->id, id_);
 }
@@ -449,12 +452,12 @@ TEST_F(OperationRequestsTest, P10_AFiberThatEndsInThisInstanceIsOverToo) {
   ASSERT_TRUE(send());
   answer();
   EXPECT_EQ(cut_off(begun), OperationState::kInterrupted);
-  ledger_->give_up_lost();
+  ledger_->give_up_lost(true);
   EXPECT_EQ(record().at("state"), "interrupted") << "the fiber may go on";
   begun = begin(Effect::kUnsafe, true);
   EXPECT_EQ(begun.decision, kRunIt);
   settle(fiber_, FiberStatus::kError, "no");
-  ledger_->give_up_lost();
+  ledger_->give_up_lost(true);
   EXPECT_EQ(record().at("state"), "running") << "its end says what became of it";
   EXPECT_EQ(cut_off(begun), OperationState::kUnknown);
 
@@ -464,7 +467,7 @@ TEST_F(OperationRequestsTest, P10_AFiberThatEndsInThisInstanceIsOverToo) {
   answer();
   EXPECT_EQ(cut_off(begun), OperationState::kInterrupted);
   settle(fiber_, FiberStatus::kError, "no");
-  ledger_->give_up_lost();
+  ledger_->give_up_lost(true);
   EXPECT_EQ(record().at("state"), "unknown");
 }
 
@@ -516,9 +519,9 @@ TEST_F(OperationRequestsTest, AResumeThatIsRefusedIsNotTriedAgain) {
     crash_all();
     const OperationBegun begun = begin(effect, true);
     ASSERT_TRUE(send(resuming(8)));
-    ledger_->answered(id_, 404, std::nullopt, R"({"status":404})");
-    ledger_->received(id_, "no such poem");
-    ledger_->answer_ended(id_);
+    ledger_->requests().answered(id_, 404, std::nullopt, R"({"status":404})");
+    ledger_->requests().received(id_, "no such poem");
+    ledger_->requests().answer_ended(id_);
     EXPECT_EQ(record().at("request").at("whole"), false);
     const bool is_unsafe = effect == Effect::kUnsafe;
     EXPECT_EQ(stored(), is_unsafe ? "one two " : "");
@@ -536,8 +539,8 @@ TEST_F(OperationRequestsTest, AnotherPartThanTheOneThatWasAskedForIsARefusal) {
   crash_all();
   const OperationBegun begun = begin(Effect::kUnsafe, true);
   ASSERT_TRUE(send(resuming(8)));
-  ledger_->answered(id_, 200, std::nullopt, R"({"status":200})", false);
-  ledger_->received(id_, "one two three");
+  ledger_->requests().answered(id_, 200, std::nullopt, R"({"status":200})", false);
+  ledger_->requests().received(id_, "one two three");
   EXPECT_EQ(stored(), "one two ");
   EXPECT_EQ(cut_off(begun), OperationState::kUnknown);
 }
@@ -546,9 +549,9 @@ TEST_F(OperationRequestsTest, P10_TheBeginningOfALongAnswerIsKept) {
   begin(Effect::kUnsafe, true);
   ASSERT_TRUE(send());
   answer(200, "0123456789");
-  ledger_->received(id_, "abcdefghijKLM");
-  ledger_->received(id_, "more");
-  ledger_->answer_ended(id_);
+  ledger_->requests().received(id_, "abcdefghijKLM");
+  ledger_->requests().received(id_, "more");
+  ledger_->requests().answer_ended(id_);
   EXPECT_EQ(stored(), "0123456789abcdefghij");
   EXPECT_EQ(record().at("request").at("whole"), false);
   ASSERT_TRUE(send(resuming(kMaxBody))) << "its rest can be asked for";
@@ -557,9 +560,9 @@ TEST_F(OperationRequestsTest, P10_TheBeginningOfALongAnswerIsKept) {
 TEST_F(OperationRequestsTest, AHeadThatIsTooLargeIsKeptWithoutItsHeaders) {
   begin(Effect::kUnsafe);
   ASSERT_TRUE(send());
-  ledger_->answered(id_, 200, std::string(300, 'x'),
-                    std::string(OperationAnswers::kMaxHeadBytes + 1, ' '));
-  EXPECT_EQ(ledger_->answer(id_)->head, R"({"status":200,"url":"","headers":[]})");
+  ledger_->requests().answered(id_, 200, std::string(300, 'x'),
+                               std::string(OperationAnswers::kMaxHeadBytes + 1, ' '));
+  EXPECT_EQ(ledger_->requests().answer(id_)->head, R"({"status":200,"url":"","headers":[]})");
   EXPECT_TRUE(record().at("request").at("request_id").is_null()) << "longer than any";
 }
 
@@ -569,10 +572,50 @@ TEST_F(OperationRequestsTest, WhatComesAfterTheEndIsIgnored) {
   answer();
   ASSERT_TRUE(ledger_->settle(begun.operation, OperationOutcome::kCompleted, "1"));
   answer(500, "late");
-  ledger_->answer_ended(id_);
-  ledger_->not_sent(id_);
+  ledger_->requests().answer_ended(id_);
+  ledger_->requests().not_sent(id_);
   EXPECT_EQ(stored(), "");
   EXPECT_EQ(record().at("request").at("status"), 200);
+}
+
+TEST(RunningOperationsTest, OneIsKnownByItsRunAndByItsIdUntilItIsTaken) {
+  RunningOperations running;
+  OperationRow row;
+  row.id = "a";
+  row.state = "unknown";
+  EXPECT_EQ(running.state_of(row), OperationState::kUnknown);
+  const auto first = running.add({row});
+  EXPECT_EQ(running.state_of(row), OperationState::kRunning) << "whatever its row says";
+  EXPECT_EQ(running.id_of(first), "a");
+  ASSERT_NE(running.find("a"), nullptr);
+  EXPECT_EQ(running.take(first).id, "a");
+  EXPECT_EQ(running.id_of(first), "");
+  EXPECT_EQ(running.find("a"), nullptr);
+  EXPECT_TRUE(running.all().empty());
+  EXPECT_NE(running.add({row}), first) << "the number of a run is not used again";
+}
+
+TEST(RunningOperationsTest, P9_ARunWhoseWaitIsCancelledHasSentNothing) {
+  RunningOperations running;
+  const auto add = [&](const char* id) {
+    OperationRow row;
+    row.id = id;
+    RunningOperation it{row};
+    it.is_anew = true;
+    return running.add(std::move(it));
+  };
+  running.waits_for(add("a"), 7);
+  const auto never = add("b");
+  add("c");
+  running.cancelled(0);
+  EXPECT_FALSE(running.find("b")->unsent) << "it waits for nothing";
+  running.cancelled(7);
+  running.never_begins(never);
+  EXPECT_TRUE(running.find("a")->unsent && running.find("b")->unsent);
+  EXPECT_FALSE(running.find("c")->unsent);
+  running.sent_elsewhere();
+  EXPECT_FALSE(running.find("a")->unsent || running.find("a")->is_anew);
+  EXPECT_TRUE(running.find("c")->is_anew) << "its own request will show it";
 }
 
 }  // namespace

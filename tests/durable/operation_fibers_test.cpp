@@ -1,4 +1,5 @@
 // Operations of fibers that other fibers wait for, and what the ends of those fibers do to them.
+#include "durable/operation_rules.hpp"
 #include "durable/operations_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -48,7 +49,7 @@ class OperationsOfFibersTest : public OperationsFixture {
     database_->commit();
   }
   void end_fibers() {
-    ledger_->give_up_lost();
+    ledger_->give_up_lost(true);
     database_->commit();
   }
 };
@@ -125,8 +126,8 @@ TEST_F(OperationsOfFibersTest, P10_AnAnswerGoesOnAsLongAsItsFiberDoes) {
   OperationBegun begun = begin(inner, Effect::kUnsafe, true);
   OperationSending sending;
   sending.id = begun.id;
-  EXPECT_TRUE(ledger_->dispatched(sending));
-  ledger_->answered(begun.id, 200, std::nullopt, R"({"status":200})");
+  EXPECT_TRUE(ledger_->requests().dispatched(sending));
+  ledger_->requests().answered(begun.id, 200, std::nullopt, R"({"status":200})");
   settle(outer, FiberStatus::kCompleted);
   EXPECT_EQ(settle(begun, OperationOutcome::kCutOff), OperationState::kInterrupted);
   end_fibers();
@@ -175,7 +176,7 @@ TEST_F(OperationsOfFibersTest, P12_OneWithAKeyWaitsForItsFiberAndNotLonger) {
     const std::string fiber = "f" + std::to_string(static_cast<int>(effect));
     SCOPED_TRACE(fiber);
     const OperationBegun begun = begin_by_key(start_brief(fiber), fiber, effect);
-    clock_.advance(Operations::kLongestInterruption * 2);
+    clock_.advance(kLongestInterruption * 2);
     crash_all();
     EXPECT_EQ(state(begun.id), "interrupted") << "its fiber is about to be recovered";
     EXPECT_FALSE(ledger_->due());
@@ -198,7 +199,7 @@ TEST_F(OperationsOfFibersTest, P12_OneWithAKeyIsTheWorkOfTheFiberThatHasBegunItL
   cancel("b");
   end_fibers();
   EXPECT_EQ(state(begun.id), "interrupted") << "it was begun outside of a fiber since";
-  clock_.advance(Operations::kLongestInterruption);
+  clock_.advance(kLongestInterruption);
   end_fibers();
   EXPECT_EQ(state(begun.id), "none");
 }
@@ -247,7 +248,7 @@ TEST_F(OperationsOfFibersTest, P12_WhatWasGivenUpGoesOnIfThatIsSafe) {
     OperationSending sending;
     sending.id = begun.id;
     sending.fingerprint = "f";
-    EXPECT_TRUE(ledger_->dispatched(sending));
+    EXPECT_TRUE(ledger_->requests().dispatched(sending));
     settle(begun, OperationOutcome::kCutOff);
     cancel(key);
     end_fibers();
