@@ -248,7 +248,7 @@ class Operations final : public WorkPart {
   Operations(storage::AgentDatabase& database, const Fibers& fibers, const Clock& clock,
              Random& random, const OperationSettings& settings)
       : database_(database),
-        fibers_(fibers),
+        fibers_(fibers.runs()),
         clock_(clock),
         random_(random),
         settings_(settings),
@@ -541,7 +541,7 @@ class Operations final : public WorkPart {
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
 
   storage::AgentDatabase& database_;
-  const Fibers& fibers_;
+  const FiberRuns& fibers_;
   const Clock& clock_;
   Random& random_;
   const OperationSettings& settings_;

@@ -68,7 +68,7 @@ DurableWork::DurableWork(storage::AgentDatabase& database, const storage::AgentK
       stops_(stops),
       jobs_(database),
       fibers_(database, clock, random, settings.fibers),
-      parts_{&fibers_, &fibers_.tellings()} {}
+      parts_{&fibers_, &fibers_.ends().tellings()} {}
 
 // ---- life ---------------------------------------------------------------------------------------
 
@@ -282,8 +282,8 @@ std::optional<DueWork> DurableWork::next_item() {
 }
 
 std::optional<DueWork> DurableWork::next_to_tell() {
-  auto change = fibers_.next_untold();
-  report_given_up(&fibers_.tellings(), DurableEvent::kFiberNeverTold);
+  auto change = fibers_.ends().next_untold();
+  report_given_up(&fibers_.ends().tellings(), DurableEvent::kFiberNeverTold);
   if (!change) return std::nullopt;
   stop_point("managed.tell.written");
   std::string name = name_in(change->record);
@@ -297,7 +297,7 @@ std::optional<DueWork> DurableWork::next_to_tell() {
 
 std::optional<DueWork> DurableWork::next_unknown() {
   if (!operations_) return std::nullopt;
-  const bool fibers_have_ended = fibers_.take_settled();
+  const bool fibers_have_ended = fibers_.ends().take_settled();
   if (fibers_have_ended || operations_->has_lost()) {
     operations_->give_up_lost();
     report_operations();
@@ -316,15 +316,15 @@ std::optional<DueWork> DurableWork::next_unknown() {
 void DurableWork::sweep() {
   if (clock_.steady_now() < next_sweep_) return;
   next_sweep_ = clock_.steady_now() + kSweepEvery;
-  for (int portion = 0; portion < kSweepsAtOnce && fibers_.sweep(); ++portion) {
+  for (int portion = 0; portion < kSweepsAtOnce && fibers_.ends().sweep(); ++portion) {
   }
-  for (const std::string& id : fibers_.take_expired())
+  for (const std::string& id : fibers_.ends().take_expired())
     report(DurableEvent::kFiberExpired, id, kWasDead);
   if (operations_) operations_->sweep();
 }
 
 bool DurableWork::due() const {
-  if (operations_ && fibers_.has_settled()) return true;
+  if (operations_ && fibers_.ends().has_settled()) return true;
   return std::ranges::any_of(
       parts_, [this](const durable::WorkPart* part) { return part != &fibers_ && part->due(); });
 }
@@ -335,7 +335,7 @@ bool DurableWork::recovery_due() const {
 }
 
 bool DurableWork::empty() const {
-  return parts_.size() == 2 && !fibers_.has_settled() && wake().none();
+  return parts_.size() == 2 && !fibers_.ends().has_settled() && wake().none();
 }
 
 durable::Wake DurableWork::wake() const {
@@ -371,8 +371,8 @@ void DurableWork::ended(const DueWork& work, const Result<std::string_view>& out
     case EventKind::kSchedule: return run_ended(work, outcome);
     case EventKind::kQueueItem: return item_ended(work, outcome);
     case EventKind::kFiberSettled:
-      return fibers_.told(work.id, outcome || has_code(outcome, Errc::kUnsupported) ||
-                                       has_code(outcome, Errc::kFinal));
+      return fibers_.ends().told(work.id, outcome || has_code(outcome, Errc::kUnsupported) ||
+                                              has_code(outcome, Errc::kFinal));
     case EventKind::kOperationUnknown:
       return operations_->told(work.id,
                                outcome || is_missing(outcome) || has_code(outcome, Errc::kFinal));

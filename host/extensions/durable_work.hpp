@@ -125,9 +125,9 @@ class DurableWork {
   // Since the last call, code could not read what an earlier version has stored for durable work.
   bool take_unreadable() { return std::exchange(is_unreadable_, false); }
   // The news of turns for clients, since the last call.
-  std::vector<durable::TurnNews> take_turn_news() { return fibers_.take_turn_news(); }
+  std::vector<durable::TurnNews> take_turn_news() { return fibers_.turns().take(); }
   // The news of turns and the unknown operations, for a client that has just connected.
-  std::vector<durable::TurnNews> standing_turns() { return fibers_.standing_turns(); }
+  std::vector<durable::TurnNews> standing_turns() { return fibers_.turns().standing(); }
   std::vector<durable::UnknownOperation> standing_unknown() {
     return operations_ ? operations_->standing_unknown() : std::vector<durable::UnknownOperation>();
   }
@@ -176,7 +176,7 @@ class DurableWork {
   // The agent has no durable work, and had none in this instance.
   [[nodiscard]] bool empty() const;
   // No fiber runs. (Runs of schedules and hooks are events in progress: their agent is not idle.)
-  [[nodiscard]] bool idle() const { return fibers_.running() == 0; }
+  [[nodiscard]] bool idle() const { return fibers_.runs().size() == 0; }
 
   // When the agent must be awake again: the wakes of all parts. Each part has its wake in memory
   // (JobLine, P4), so that no turn reads the disk for it.

@@ -30,16 +30,16 @@ std::vector<std::string> texts_in(const Json& plan, const char* member) {
 // ---- what is offered ----------------------------------------------------------------------------
 
 std::optional<Interrupted> DurableWork::next_interrupted() {
-  if (!held_) return fibers_.begin_recovery();
+  if (!held_) return fibers_.recovery().begin();
   const std::string held_id = held_->id;
   // The fiber that was claimed before the plan has a place in the plan's order like the others.
   const auto place = [this](std::string_view id) { return std::ranges::find(order_, id); };
-  const std::string next_id = fibers_.next_due_id();
-  if (!next_id.empty() && place(next_id) < place(held_id)) return fibers_.begin_recovery();
+  const std::string next_id = fibers_.recovery().next_due_id();
+  if (!next_id.empty() && place(next_id) < place(held_id)) return fibers_.recovery().begin();
   order_ = {};
   std::optional<Interrupted> held = std::exchange(held_, std::nullopt);
-  if (fibers_.is_recovering(held_id)) return held;
-  return fibers_.begin_recovery();  // it was cancelled meanwhile, and needs no hook
+  if (fibers_.recovery().line().is_claimed(held_id)) return held;
+  return fibers_.recovery().begin();  // it was cancelled meanwhile, and needs no hook
 }
 
 std::optional<DueWork> DurableWork::next_recovery() {
@@ -47,11 +47,11 @@ std::optional<DueWork> DurableWork::next_recovery() {
   const std::string planned_id = held_ ? held_->id : std::string();
   std::optional<Interrupted> fiber = next_interrupted();
   if (fiber) stop_point("fiber.attempt.written");
-  for (const durable::GivenUp& dead : fibers_.take_given_up())
+  for (const durable::GivenUp& dead : fibers_.recovery().line().take_given_up())
     report(DurableEvent::kFiberRecoveryDead, dead.id, dead.why);
   if (!fiber) return std::nullopt;
   if (plans_singly_ ? fiber->id != planned_id : !planned_) {
-    const auto others = plans_singly_ ? std::vector<Interrupted>() : fibers_.due_list();
+    const auto others = plans_singly_ ? std::vector<Interrupted>() : fibers_.recovery().due_list();
     if (!others.empty() || !fiber->is_pending) {
       held_ = std::move(fiber);
       return ask_for_plan(others);
@@ -80,13 +80,13 @@ DueWork DurableWork::ask_for_plan(const std::vector<Interrupted>& others) {
   const bool is_alone = others.empty();
   return DueWork{.kind = EventKind::kFibersRecovered,
                  .id = is_alone ? held_->id : std::string(),
-                 .row = is_alone ? fibers_.row_of(std::string_view(held_->id)) : kSeveralRows,
+                 .row = is_alone ? held_->row : kSeveralRows,
                  .body = std::move(body),
                  .timeout = settings_.fibers.recovery_timeout};
 }
 
 DueWork DurableWork::offer(Interrupted fiber) {
-  const durable::Offered offered = fibers_.offer(fiber.id);
+  const durable::Offered offered = fibers_.recovery().offer(fiber.id);
   std::string body = JsonObjectText()
                          .text("id", fiber.id)
                          .json_or_null("snapshot", fiber.snapshot)
@@ -101,7 +101,7 @@ DueWork DurableWork::offer(Interrupted fiber) {
       .kind = EventKind::kFiberRecovered,
       .id = fiber.id,
       .run = last_offer_,
-      .row = fibers_.row_of(std::string_view(fiber.id)),
+      .row = fiber.row,
       .name = std::move(fiber.name),
       .body = std::move(body),
       .timeout = settings_.fibers.recovery_timeout,
@@ -123,17 +123,17 @@ void DurableWork::plan_ended(const Result<std::string_view>& outcome) {
   for (const std::string& id : texts_in(*plan, "skip")) skip(id);
   if (plans_singly_) return;  // a single fiber has no order
   order_ = texts_in(*plan, "order");
-  fibers_.plan(order_);
+  fibers_.recovery().plan(order_);
 }
 
 // The plan says not to recover this fiber: ends it as a hook that does nothing would.
 void DurableWork::skip(const std::string& id) {
   if (!held_ || held_->id != id) {
-    if (!fibers_.claim_uncounted(id)) return;
+    if (!fibers_.recovery().claim_uncounted(id)) return;
   } else {
     held_.reset();
   }
-  if (!fibers_.recovered(id, {})) return;
+  if (!fibers_.recovery().recovered(id, {})) return;
   report(DurableEvent::kFiberRecoverySkipped, id, "on_fibers_recovered has skipped it");
 }
 
@@ -153,13 +153,13 @@ void DurableWork::offer_ended(const DueWork& work, const Result<std::string_view
   const bool is_unknown = outcome.has_error() && (outcome.error().code == Errc::kUnsupported ||
                                                   outcome.error().code == Errc::kNotFound);
   if (is_unknown || is_unreadable) {
-    if (!fibers_.unknown(id)) return;  // it was cancelled in its hook
+    if (!fibers_.recovery().unknown(id)) return;  // it was cancelled in its hook
     note_unreadable(outcome);
     return report_waiting(id, is_unreadable ? std::string_view(outcome.error().message) : "");
   }
   if (!outcome)
     return hook_failed(id, outcome.error().message, outcome.error().code == Errc::kFinal);
-  const auto change = fibers_.recovered(id, *outcome);
+  const auto change = fibers_.recovery().recovered(id, *outcome);
   // Not found: the fiber was cancelled in its hook. So the hook has no effect, but has not
   // failed.
   if (!change && change.error().code != Errc::kNotFound)
@@ -185,7 +185,7 @@ Result<durable::FiberChange> DurableWork::wait_for_code(durable::FiberHandle fib
 }
 
 void DurableWork::hook_failed(const std::string& id, std::string_view why, bool is_final) {
-  const auto failure = fibers_.failed(id, why, is_final);
+  const auto failure = fibers_.recovery().failed(id, why, is_final);
   stop_point("fiber.failed.written");
   stops_.add("fiber.failed.committed");
   report(DurableEvent::kFiberRecoveryFailed, id, why);

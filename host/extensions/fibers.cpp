@@ -25,7 +25,7 @@ namespace {
 
 void begin_span(AgentContext& agent, durable::FiberHandle fiber) {
   if (!agent.ports().record_spans()) return;
-  if (const durable::Job* const job = agent.work().fibers().find_running(fiber))
+  if (const durable::Job* const job = agent.work().fibers().runs().find_running(fiber))
     agent.of<WorkSpans>().begin(SpannedWork::kFiber, job->id, job->name);
 }
 
@@ -92,12 +92,12 @@ std::vector<std::string> frames_of_turns(const std::vector<durable::TurnNews>& a
 
 void tell_clients_of_turns(Clients& clients, DurableWork& work) {
   for (const std::string& frame :
-       frames_of_turns(work.take_turn_news(), work.fibers().max_turn_recoveries()))
+       frames_of_turns(work.take_turn_news(), work.fibers().settings().max_turn_recoveries))
     tell_protocol_clients(clients, frame);
 }
 
 std::vector<std::string> frames_of_standing_turns(DurableWork& work) {
-  return frames_of_turns(work.standing_turns(), work.fibers().max_turn_recoveries());
+  return frames_of_turns(work.standing_turns(), work.fibers().settings().max_turn_recoveries);
 }
 
 Result<std::uint64_t> FiberExtension::resume(std::string_view id) {
@@ -164,7 +164,7 @@ Result<std::string> FiberExtension::wait_for_code(std::uint64_t fiber, std::stri
 Result<std::string> FiberExtension::cancel(std::string_view id, std::string_view key,
                                            std::string_view reason) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  auto change = agent_.work().fibers().cancel(id, key, reason);
+  auto change = agent_.work().fibers().records().cancel(id, key, reason);
   if (change.has_error()) return change.error();
   end_span(agent_, *change);
   stop_point("managed.cancel.written");
@@ -182,7 +182,7 @@ void FiberExtension::report_inner(const durable::FiberChange& outer, std::string
 Result<void> FiberExtension::resolve(std::string_view id, std::string_view outcome,
                                      durable::Decides who) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  const auto change = agent_.work().fibers().resolve(id, outcome, who);
+  const auto change = agent_.work().fibers().records().resolve(id, outcome, who);
   if (change.has_error()) return change.error();
   end_span(agent_, *change);
   report_inner(*change, "its outer fiber was aborted");
@@ -267,7 +267,7 @@ Result<std::string> settle_fiber(AgentContext& it, hearth_fiber fiber, std::uint
 }
 
 Result<std::string> inspect_fiber(AgentContext& it, std::string_view id, std::string_view key) {
-  return it.work().fibers().inspect(id, key);
+  return it.work().fibers().records().inspect(id, key);
 }
 
 // The views of the result point into the plugin's memory.
@@ -284,7 +284,7 @@ Result<durable::FiberFilter> read_fiber_filter(const hearth_fiber_filter& filter
 Result<std::string> list_fibers(AgentContext& it, const hearth_fiber_filter& filter) {
   const auto wanted = read_fiber_filter(filter);
   if (!wanted) return wanted.error();
-  return it.work().fibers().list(*wanted);
+  return it.work().fibers().records().list(*wanted);
 }
 
 Result<std::string> cancel_fiber(AgentContext& it, std::string_view id, std::string_view key,
@@ -297,7 +297,7 @@ Result<void> resolve_fiber(AgentContext& it, std::string_view id, std::string_vi
 }
 
 Result<void> revive_fiber(AgentContext& it, std::string_view id) {
-  return it.work().fibers().retry(id);
+  return it.work().fibers().records().retry(id);
 }
 
 Result<void> remove_fibers(AgentContext& it, const hearth_fiber_filter& filter,
@@ -305,7 +305,7 @@ Result<void> remove_fibers(AgentContext& it, const hearth_fiber_filter& filter,
   const auto wanted = read_fiber_filter(filter);
   if (!wanted) return wanted.error();
   if (auto refusal = it.work_refusal()) return *std::move(refusal);
-  const auto count = it.work().fibers().remove(*wanted);
+  const auto count = it.work().fibers().records().remove(*wanted);
   if (!count) return count.error();
   if (removed != nullptr) *removed = *count;
   return {};

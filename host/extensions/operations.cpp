@@ -253,7 +253,7 @@ hearth_status begin_operation(AgentContext& it, const hearth_operation_start& gi
   if (given.can_probe > 1 || given.can_resume > 1 || given.acts_by_request > 1 ||
       given.reserved != 0)
     return fail(it, HEARTH_E_INVALID, "begin() has an unknown flag");
-  if (given.fiber != 0 && it.work().fibers().find_running(given.fiber) == nullptr)
+  if (given.fiber != 0 && it.work().fibers().runs().find_running(given.fiber) == nullptr)
     return fail(it, HEARTH_E_GONE, "the fiber has ended");
   durable::OperationRequest wanted;
   wanted.effect = static_cast<durable::Effect>(given.effect);

@@ -23,7 +23,7 @@ void LiveAgent::commit_now() {
 }
 
 void LiveAgent::report_left_over() {
-  for (const durable::LeftOver& fiber : work_.fibers().take_left_over()) {
+  for (const durable::LeftOver& fiber : work_.fibers().recovery().take_left_over()) {
     using extensions::DurableEvent;
     const UnderSpan under(code_, span_of_left_over(fiber.id));
     if (fiber.was_running) work_.report(DurableEvent::kFiberRunInterrupted, fiber.id, fiber.name);
@@ -154,14 +154,15 @@ WorkMark LiveAgent::work_of(CallId id) const {
 void LiveAgent::works_for(durable::FiberHandle fiber, CallId call) {
   if (!instance_) return;  // the instance is being made, and no fiber runs
   code_.tells_work();
-  does(fiber != 0 ? WorkMark{work_.fibers().row_of(fiber)} : work_of(call));
+  does(fiber != 0 ? WorkMark{work_.fibers().runs().row_of(fiber)} : work_of(call));
   code_.go_on_under(span_of_run(fiber));
 }
 
 // Of the run of this fiber; none: it is not recorded.
 extensions::Span LiveAgent::span_of_run(durable::FiberHandle fiber) {
   auto* const spans = extensions().find<extensions::WorkSpans>();
-  const durable::Job* const job = spans != nullptr ? work_.fibers().find_running(fiber) : nullptr;
+  const durable::Job* const job =
+      spans != nullptr ? work_.fibers().runs().find_running(fiber) : nullptr;
   return job != nullptr ? spans->span_of(extensions::SpannedWork::kFiber, job->id)
                         : extensions::Span();
 }

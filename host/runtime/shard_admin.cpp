@@ -69,7 +69,7 @@ std::vector<storage::AgentKey> Shard::waiting(
   for (const auto& [key, slot] : slots_) {
     std::vector<extensions::Wait> all = waits(key);
     const LiveAgent* const live = slot->live();
-    const auto since = live != nullptr ? live->work().fibers().runs_since_ms() : std::nullopt;
+    const auto since = live != nullptr ? live->work().fibers().runs().since_ms() : std::nullopt;
     if (since) all.push_back({.kind = extensions::WaitKind::kRunning, .since_ms = since});
     if (std::ranges::any_of(all, fits)) found.insert(key);
   }

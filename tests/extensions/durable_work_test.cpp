@@ -286,7 +286,7 @@ class PlannedWorkTest : public DurableWorkTest {
 
   // The process has ended in this plan, as the record of the crash says it.
   void crash_in(const DueWork& plan) {
-    crash(durable::EndedProcess{plan.id.empty() ? kSeveralRows : work_->fibers().row_of(plan.id)});
+    crash(durable::EndedProcess{plan.row});
     clock_.advance(std::chrono::minutes(10));
   }
   void ask_for_all() {

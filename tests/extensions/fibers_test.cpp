@@ -436,7 +436,7 @@ TEST_F(AbiFibersTest, AClientThatComesLaterHearsOfATurnThatWasGivenUp) {
   EXPECT_EQ(frames_of_standing_turns(agent_.work()), Lines{}) << "a later one says how it stands";
   die(fibers, agent_.database(), "v", "too often");
   EXPECT_EQ(frames_of_standing_turns(agent_.work()).size(), 2U);
-  ASSERT_TRUE(fibers.resolve("v", R"({"status":"completed"})"));
+  ASSERT_TRUE(fibers.records().resolve("v", R"({"status":"completed"})"));
   EXPECT_EQ(frames_of_standing_turns(agent_.work()), Lines{}) << "somebody has seen to it";
 }
 

@@ -144,8 +144,8 @@ class WorkScenarioTest : public ::testing::TestWithParam<Scenario> {
 
   // The next try, which is on disk then. A fiber that has just been started runs.
   std::optional<Try> begin() {
-    if (work_->fibers().running() > 0)
-      return Try{work_->fibers().row_of(std::string_view("fiber"))};
+    if (work_->fibers().runs().size() > 0)
+      return Try{work_->fibers().runs().row_of(std::string_view("fiber"))};
     std::optional<Try> next;
     if (auto sent = work_->next_notice()) next = Try{.row = sent->row, .sent = std::move(sent)};
     auto event = next ? std::nullopt : work_->next(true);

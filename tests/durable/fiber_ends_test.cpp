@@ -18,7 +18,7 @@ class FibersTellingTest : public FibersFixture {
 
   // Tells, if there is something to tell, and kills the process. Returns whether it has told.
   bool tell_and_crash() {
-    const bool told = fibers_->next_untold().has_value();
+    const bool told = fibers_->ends().next_untold().has_value();
     database_->commit();
     crash();
     return told;
@@ -32,18 +32,18 @@ TEST_F(FibersTellingTest, P3_AfterTooManyCrashesItIsGivenUpAndTheRecordStays) {
     clock_.advance(hours(1));
   }
   EXPECT_EQ(times, kMostInterruptions);
-  EXPECT_TRUE(fibers_->tellings().wake().none());
+  EXPECT_TRUE(fibers_->ends().tellings().wake().none());
   EXPECT_EQ(status("a"), "completed");
   clock_.advance(hours(24 * 30));
-  EXPECT_FALSE(fibers_->sweep()) << "nobody has heard of it: it does not go by itself";
-  EXPECT_EQ(*fibers_->remove({}), 1U);
+  EXPECT_FALSE(fibers_->ends().sweep()) << "nobody has heard of it: it does not go by itself";
+  EXPECT_EQ(*fibers_->records().remove({}), 1U);
 }
 
 TEST_F(FibersTellingTest, ATellingThatEndsBreaksTheRowOfCrashes) {
   for (int i = 0; i < kMostInterruptions * 2; ++i) {
     if (i % 5 == 4) {
-      ASSERT_TRUE(fibers_->next_untold());
-      fibers_->told("a", false);
+      ASSERT_TRUE(fibers_->ends().next_untold());
+      fibers_->ends().told("a", false);
       database_->commit();
       crash();
     } else {
@@ -55,14 +55,14 @@ TEST_F(FibersTellingTest, ATellingThatEndsBreaksTheRowOfCrashes) {
 
 TEST_F(FibersTellingTest, AnInterruptionOnPurposeLeavesWhatWasSettledAgainAlone) {
   settle(start("b").fiber, FiberStatus::kCompleted, "1");
-  ASSERT_TRUE(fibers_->next_untold());
-  ASSERT_TRUE(fibers_->next_untold());
-  ASSERT_EQ(*fibers_->remove({}), 2U);
+  ASSERT_TRUE(fibers_->ends().next_untold());
+  ASSERT_TRUE(fibers_->ends().next_untold());
+  ASSERT_EQ(*fibers_->records().remove({}), 2U);
   settle(start("a").fiber, FiberStatus::kError, "no");
-  fibers_->tellings().interrupt_on_purpose();
+  fibers_->ends().tellings().interrupt_on_purpose();
   database_->commit();
   crash();
-  EXPECT_EQ(fibers_->next_untold()->status, FiberStatus::kError);
+  EXPECT_EQ(fibers_->ends().next_untold()->status, FiberStatus::kError);
 }
 
 }  // namespace
