@@ -109,7 +109,7 @@ void FiberEnds::tell(const std::string& id) {
 }
 
 void FiberEnds::tell_no_more(const std::string& id) {
-  if (const auto job = tellings_.find(id)) tellings_.remove(*job);
+  (void)tellings_.remove(id);
 }
 
 std::optional<FiberChange> FiberEnds::next_untold() {

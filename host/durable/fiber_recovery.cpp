@@ -14,6 +14,14 @@ namespace hearth::durable {
 
 using storage::Param;
 
+namespace {
+
+std::int64_t wait_after(int failures, const FiberSettings& settings, Random& random) {
+  return back_off(failures, settings.retry_base, settings.retry_cap, random).count();
+}
+
+}  // namespace
+
 FiberRecovery::FiberRecovery(Jobs& jobs, FiberTable& table, FiberTurns& turns, FiberEnds& ends,
                              FiberRuns& runs, const Clock& clock, Random& random,
                              const FiberSettings& settings)
@@ -77,13 +85,10 @@ void FiberRecovery::give_up(Job& job, std::string_view why) {
   (void)forget(ends_.settle(job, {.status = FiberStatus::kError, .error = error}, true));
 }
 
-std::int64_t FiberRecovery::after_failures(int failures) const {
-  return now_ms() + back_off(failures, settings_.retry_base, settings_.retry_cap, random_).count();
-}
-
 void FiberRecovery::claim(Job& job) {
   const int doublings = job.interruptions / kInterruptionsPerDoubling;
-  job.next_at_ms = after_failures(failed_attempts(job) + 1 + doublings);
+  const int failures = failed_attempts(job) + 1 + doublings;
+  job.next_at_ms = now_ms() + wait_after(failures, settings_, random_);
   ++job.attempts;
   ++job.interruptions;  // until its end
   if (is_counted(job)) ++job.claims;
@@ -159,7 +164,7 @@ FiberRecovery::Failure FiberRecovery::failed(std::string_view id, std::string_vi
     give_up(*job, error);
     return Failure{true, now_ms()};
   }
-  job->next_at_ms = after_failures(failed_attempts(*job));
+  job->next_at_ms = now_ms() + wait_after(failed_attempts(*job), settings_, random_);
   job->has_failed = true;
   job->wait(now_ms());
   jobs_.put(job->seq, JobPart::kLastError, cut_job_error(error));

@@ -142,7 +142,6 @@ class FiberRecovery final : private LinePolicy<Job> {
 
   // The fiber to offer next, of those whose moment on disk is not later.
   [[nodiscard]] std::optional<Job> first_until(std::int64_t until_ms);
-  [[nodiscard]] std::int64_t after_failures(int failures) const;
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
 
   Jobs& jobs_;

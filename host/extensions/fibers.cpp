@@ -44,14 +44,14 @@ Result<durable::Fibers::Started> FiberExtension::start(const durable::FiberReque
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
   auto started = agent_.work().fibers().start(request);
   if (started.has_error() || (started->fiber == 0 && !started->is_parked)) return started;
-  agent_.work().keep_trace(durable::JobKind::kFiber, started->id, agent_.calls().trace());
+  agent_.work().reports().keep_trace(durable::JobKind::kFiber, started->id, agent_.calls().trace());
   const std::string name(request.name);  // may lie in a row that the commit ends
   stop_point("managed.start.written");
   agent_.commit_now();  // the record is on disk before the work's first instruction
   stop_point("managed.start.committed");
   if (started->is_parked) return started;
   begin_span(agent_, started->fiber);
-  agent_.work().report(DurableEvent::kFiberRunStarted, started->id, name);
+  agent_.work().reports().add(DurableEvent::kFiberRunStarted, started->id, name);
   if (started->was_offered) agent_.fiber_continued(started->id);
   tell_clients_of_turns(agent_.clients(), agent_.work());
   return started;
@@ -92,12 +92,13 @@ std::vector<std::string> frames_of_turns(const std::vector<durable::TurnNews>& a
 
 void tell_clients_of_turns(Clients& clients, DurableWork& work) {
   for (const std::string& frame :
-       frames_of_turns(work.take_turn_news(), work.fibers().settings().max_turn_recoveries))
+       frames_of_turns(work.fibers().turns().take(), work.fibers().settings().max_turn_recoveries))
     tell_protocol_clients(clients, frame);
 }
 
 std::vector<std::string> frames_of_standing_turns(DurableWork& work) {
-  return frames_of_turns(work.standing_turns(), work.fibers().settings().max_turn_recoveries);
+  return frames_of_turns(work.fibers().turns().standing(),
+                         work.fibers().settings().max_turn_recoveries);
 }
 
 Result<std::uint64_t> FiberExtension::resume(std::string_view id) {
@@ -118,11 +119,11 @@ Result<void> FiberExtension::stash(std::uint64_t fiber, std::string_view json) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
   const auto id = agent_.work().fibers().stash(fiber, json);
   if (id.has_error()) return id.error();
-  agent_.work().checkpointed(*id);
+  if (auto* const operations = agent_.work().find_operations()) operations->checkpointed(*id);
   stop_point("fiber.stash.written");
   agent_.commit_now();  // a stash that has returned is never lost
   stop_point("fiber.stash.committed");
-  agent_.work().report(DurableEvent::kFiberStash, *id);
+  agent_.work().reports().add(DurableEvent::kFiberStash, *id);
   return {};
 }
 
@@ -144,18 +145,19 @@ Result<std::string> FiberExtension::settled(Result<durable::FiberChange> change,
   stop_point("managed.settle.written");
   agent_.work().stop_at_commit("managed.settle.committed");
   const FiberStatus status = change->status;
-  agent_.work().report(status == FiberStatus::kCompleted ? DurableEvent::kFiberRunCompleted
-                       : status == FiberStatus::kAborted ? DurableEvent::kFiberCancelled
-                       : status == FiberStatus::kPending ? DurableEvent::kFiberRunRetry
-                                                         : DurableEvent::kFiberRunFailed,
-                       change->id, status == FiberStatus::kCompleted ? std::string_view() : why);
+  agent_.work().reports().add(status == FiberStatus::kCompleted ? DurableEvent::kFiberRunCompleted
+                              : status == FiberStatus::kAborted ? DurableEvent::kFiberCancelled
+                              : status == FiberStatus::kPending ? DurableEvent::kFiberRunRetry
+                                                                : DurableEvent::kFiberRunFailed,
+                              change->id,
+                              status == FiberStatus::kCompleted ? std::string_view() : why);
   report_inner(*change, why);
   return std::move(change->record);
 }
 
 Result<std::string> FiberExtension::wait_for_code(std::uint64_t fiber, std::string_view what) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  auto change = agent_.work().wait_for_code(fiber, what);
+  auto change = agent_.work().recovery().wait_for_code(fiber, what);
   if (change.has_error()) return change.error();
   end_span(agent_, *change);
   return std::move(change->record);
@@ -169,14 +171,14 @@ Result<std::string> FiberExtension::cancel(std::string_view id, std::string_view
   end_span(agent_, *change);
   stop_point("managed.cancel.written");
   agent_.work().stop_at_commit("managed.cancel.committed");
-  agent_.work().report(DurableEvent::kFiberCancelled, change->id, reason);
+  agent_.work().reports().add(DurableEvent::kFiberCancelled, change->id, reason);
   report_inner(*change, reason);
   return std::move(change->record);
 }
 
 void FiberExtension::report_inner(const durable::FiberChange& outer, std::string_view reason) {
   for (const std::string& id : outer.inner)
-    agent_.work().report(DurableEvent::kFiberCancelled, id, reason);
+    agent_.work().reports().add(DurableEvent::kFiberCancelled, id, reason);
 }
 
 Result<void> FiberExtension::resolve(std::string_view id, std::string_view outcome,

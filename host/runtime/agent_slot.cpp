@@ -449,7 +449,7 @@ void AgentSlot::after_settling() {
   }
   if (Live* live = life_.as<Live>()) {
     const LiveAgent& agent = *live->live;
-    if (agent.work().due() || (permits_.recovery && agent.work().recovery_due())) look();
+    if (agent.work().due() || (permits_.recovery && agent.work().recovery().due())) look();
   }
   parts_.admission.may_be_idle(*this);
 }

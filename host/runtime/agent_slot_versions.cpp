@@ -63,11 +63,11 @@ void AgentSlot::leave_while_idle() {
 void AgentSlot::count_trial() {
   Live* live = life_.as<Live>();
   if (live == nullptr) return;
-  if (live->live->work().take_unreadable()) {
+  if (live->live->work().reports().take_unreadable()) {
     live->is_tried = true;
     live->served->starts->count_unreadable(key_.name);
-  } else if (!live->is_tried && !live->live->work().recovering() &&
-             !live->live->work().recovery_due()) {
+  } else if (!live->is_tried && !live->live->work().recovery().in_progress() &&
+             !live->live->work().recovery().due()) {
     live->is_tried = true;
     live->served->starts->count_start();
   }

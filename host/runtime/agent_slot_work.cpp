@@ -63,14 +63,14 @@ void AgentSlot::pump() {
   const bool has_room = agent.work().empty() || parts_.services.data.has_room();
   if (has_room && agent.work_waits_for_room()) return must_leave(EvictReason::kAdmin, true);
   const bool may_begin = has_room && !agent.is_crowded();  // after_turn() comes when some has left
-  if (may_begin && agent.work().recovery_due())
+  if (may_begin && agent.work().recovery().due())
     parts_.services.alarms.ask_to_recover(key_, permits_);
   const bool may_notify = !parts_.admission.is_crowded();
   const bool has_begun = may_begin && agent.dispatch(permits_.recovery, may_notify);
   count_trial();
   if (state() != AgentState::kLive) return;
-  if (permits_.waking ||
-      (permits_.recovery && !agent.work().recovering() && !agent.work().recovery_due()))
+  if (permits_.waking || (permits_.recovery && !agent.work().recovery().in_progress() &&
+                          !agent.work().recovery().due()))
     give_back_permits();
   if (has_begun) {
     look();
@@ -91,8 +91,8 @@ void AgentSlot::pump() {
 
 void AgentSlot::give_back_permits() {
   const Live* live = life_.as<Live>();
-  const bool recovers =
-      live != nullptr && (live->live->work().recovering() || live->live->work().recovery_due());
+  const bool recovers = live != nullptr && (live->live->work().recovery().in_progress() ||
+                                            live->live->work().recovery().due());
   parts_.services.alarms.give_back(permits_, recovers);
   parts_.admission.may_be_idle(*this);
 }

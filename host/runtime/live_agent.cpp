@@ -95,7 +95,7 @@ Result<void> LiveAgent::start(const extensions::Span& span) {
   const bool is_object = settings().is_object && !parts_.key.is_sub_agent();
   if (is_object && services_.files.record_object(parts_.key, services_.random))
     commits_.directory_was_written(false);
-  work_.use(calls_);
+  work_.reports().use(calls_);
   load_work(true);
   if (Result<void> known = check_schema(); known.has_error()) return known;
   const bool migrates = must_migrate();  // asked before the instance writes anything
@@ -242,9 +242,9 @@ void LiveAgent::ask_to_leave(EvictReason reason, std::chrono::milliseconds grace
 }
 
 bool LiveAgent::idle() const {
-  return !code_.entered() && !lent() && !extensions().keeps_alive() && work_.idle() &&
-         calls_.empty() && operations_.empty() && outbox_.empty() && !database_.dirty() &&
-         !calls_.has_unwritten_answers();
+  return !code_.entered() && !lent() && !extensions().keeps_alive() &&
+         work().fibers().runs().size() == 0 && calls_.empty() && operations_.empty() &&
+         outbox_.empty() && !database_.dirty() && !calls_.has_unwritten_answers();
 }
 
 void LiveAgent::trim(extensions::Trim what) {

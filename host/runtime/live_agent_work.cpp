@@ -26,15 +26,16 @@ void LiveAgent::report_left_over() {
   for (const durable::LeftOver& fiber : work_.fibers().recovery().take_left_over()) {
     using extensions::DurableEvent;
     const UnderSpan under(code_, span_of_left_over(fiber.id));
-    if (fiber.was_running) work_.report(DurableEvent::kFiberRunInterrupted, fiber.id, fiber.name);
-    work_.report(DurableEvent::kFiberRecoveryDetected, fiber.id, fiber.name);
+    if (fiber.was_running)
+      work_.reports().add(DurableEvent::kFiberRunInterrupted, fiber.id, fiber.name);
+    work_.reports().add(DurableEvent::kFiberRecoveryDetected, fiber.id, fiber.name);
   }
 }
 
 // The span under which the fiber was begun, not the one of the start that finds it.
 LiveAgent::Span LiveAgent::span_of_left_over(std::string_view fiber) {
   Span span;
-  guard([&] { span = extensions::read_span(work_.trace_of_fiber(fiber)); });
+  guard([&] { span = extensions::read_span(work_.reports().trace_of_fiber(fiber)); });
   return span;
 }
 
@@ -51,7 +52,7 @@ bool LiveAgent::dispatch(bool may_recover, bool may_notify) {
 bool LiveAgent::send_notice(bool may_notify) {
   std::optional<durable::NoticeDelivery> due;
   try {
-    if (ports().agents != nullptr) due = work_.next_notice(may_notify);
+    if (ports().agents != nullptr) due = work_.dispatch().next_notice(may_notify);
     if (due) commit_now();                 // it counts as begun even if it crashes the process
   } catch (const StorageError& failure) {  // agent boundary
     write_failed(failure);
@@ -83,7 +84,8 @@ void LiveAgent::write_failed(const StorageError& failure) {
 
 void LiveAgent::notice_ended(const OperationNews& news) {
   guard([&] {
-    work_.notice_ended(news.notice, extensions::notice_outcome(news.outcome, news.flags));
+    work_.dispatch().notice_ended(news.notice,
+                                  extensions::notice_outcome(news.outcome, news.flags));
   });
   leave();
   parts_.look();
@@ -92,7 +94,7 @@ void LiveAgent::notice_ended(const OperationNews& news) {
 bool LiveAgent::begin_work(bool may_recover) {
   std::optional<extensions::DueWork> due;
   try {
-    due = work_.next(may_recover);
+    due = work_.dispatch().next(may_recover);
     if (due) commit_now();                 // it counts as begun even if it crashes the process
   } catch (const StorageError& failure) {  // agent boundary
     write_failed(failure);
@@ -109,7 +111,7 @@ bool LiveAgent::begin_work(bool may_recover) {
   const Span span = span_of(due->trace);
   if (due->step) {
     const UnderSpan under(code_, span);
-    work_.report(*due->step, due->id, due->name);
+    work_.reports().add(*due->step, due->id, due->name);
   }
   const auto [id, call] = calls_.begin(due->kind, span);
   // The event has its own copies: the call may be over, and gone, while the instance still reads
@@ -137,7 +139,7 @@ void LiveAgent::ended(const Call& call, const Result<std::string_view>& outcome)
   if (!call.work) return;
   const UnderSpan under(code_, call.span);
   guard([&] {
-    work_.ended(*call.work, outcome);
+    work_.dispatch().ended(*call.work, outcome);
     auto* const spans = extensions().find<extensions::WorkSpans>();
     if (spans != nullptr && call.kind == EventKind::kFiberRecovered) spans->end_aborted();
     extensions::tell_clients_of_turns(clients_, work_);
@@ -169,7 +171,7 @@ extensions::Span LiveAgent::span_of_run(durable::FiberHandle fiber) {
 
 // The hook of a continued fiber has no time limit.
 void LiveAgent::fiber_continued(std::string_view id) {
-  work_.continued(id);
+  work_.recovery().continued(id);
   calls_.for_each([&](CallId /*id*/, Call& call) {
     if (!call.work || call.work->kind != EventKind::kFiberRecovered || call.work->id != id) return;
     calls_.disarm_deadline(call);
