@@ -80,7 +80,7 @@ std::optional<DueWork> WorkDispatch::next_of_any(bool may_recover) {
 std::optional<DueWork> WorkDispatch::next_run() {
   auto* const schedules = kinds_.find<durable::Schedules>();
   if (schedules == nullptr) return std::nullopt;
-  auto run = schedules->begin_due();
+  auto run = schedules->runs().begin_due();
   reports_.add_notes();
   if (!run) return std::nullopt;
   stop_point("schedule.claim.written");
@@ -176,8 +176,8 @@ void WorkDispatch::ended(const DueWork& work, const Result<std::string_view>& ou
 void WorkDispatch::run_ended(const DueWork& work, const Result<std::string_view>& outcome) {
   using Next = durable::ScheduleEnd::Next;
   if (has_code(outcome, Errc::kUnreadable)) reports_.note_unreadable();
-  const durable::ScheduleEnd end =
-      kinds_.get<durable::Schedules>().ended(work.run, how_ended(outcome), error_text(outcome));
+  const durable::ScheduleEnd end = kinds_.get<durable::Schedules>().runs().ended(
+      work.run, how_ended(outcome), error_text(outcome));
   stop_point("schedule.end.written");
   stops_.add("schedule.end.committed");
   if (end.next == Next::kMissing) {

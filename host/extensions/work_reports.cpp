@@ -34,9 +34,9 @@ void WorkReports::add(DurableEvent event, const std::vector<durable::GivenUp>& g
 }
 
 void WorkReports::add_notes() {
-  using What = durable::Schedules::Note::What;
+  using What = durable::ScheduleNote::What;
   if (auto* const schedules = kinds_.find<durable::Schedules>()) {
-    for (const auto& note : schedules->take_notes()) {
+    for (const auto& note : schedules->runs().take_notes()) {
       const std::string detail =
           "\"" + note.callback + "\", " + std::to_string(note.count) + " times";
       switch (note.what) {

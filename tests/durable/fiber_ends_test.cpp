@@ -65,5 +65,55 @@ TEST_F(FibersTellingTest, AnInterruptionOnPurposeLeavesWhatWasSettledAgainAlone)
   EXPECT_EQ(fibers_->ends().next_untold()->status, FiberStatus::kError);
 }
 
+// Without the fibers that run or recover.
+class FiberEndsTest : public ::testing::Test {
+ protected:
+  Job add(const char* id, const char* type) {
+    Job job;
+    job.id = id;
+    job.name = "report";
+    job.type = type;
+    job.created_at_ms = unix_millis(clock_.wall_now());
+    jobs_.insert(job);
+    ends_.added();
+    return job;
+  }
+
+  hearth::testing::TempDirectory directory_;
+  hearth::testing::ManualClock clock_;
+  hearth::testing::SeededRandom random_{7};
+  const FiberSettings settings_{.keep_completed = hours(1), .max_records = 2};
+  storage::AgentDatabase database_{directory_.path() / "a.db", storage::AgentKey{"Worker", "a"}};
+  Jobs jobs_{database_};
+  FiberTable table_{jobs_};
+  FiberEnds ends_{database_, jobs_, table_, clock_, random_, settings_};
+};
+
+TEST_F(FiberEndsTest, P3_P10_AKeptRecordIsToldAndABriefOneGoes) {
+  EXPECT_FALSE(ends_.take_settled());
+  const FiberOutcome done{.status = FiberStatus::kCompleted, .result = "1"};
+  EXPECT_EQ(ends_.settle(add("kept", "kept"), done).status, FiberStatus::kCompleted);
+  (void)ends_.settle(add("brief", "brief"), done);
+  EXPECT_TRUE(ends_.take_settled());
+  EXPECT_FALSE(ends_.take_settled());
+  EXPECT_TRUE(table_.find("kept"));
+  EXPECT_FALSE(table_.find("brief"));
+  const auto untold = ends_.next_untold();
+  ASSERT_TRUE(untold);
+  EXPECT_EQ(untold->id, "kept");
+  EXPECT_FALSE(ends_.next_untold());
+}
+
+TEST_F(FiberEndsTest, RoomIsMadeOfWhatHasExpired) {
+  (void)ends_.settle(add("old", "kept"), {.status = FiberStatus::kCompleted});
+  (void)add("open", "kept");
+  EXPECT_FALSE(ends_.make_room());
+  ends_.told(ends_.next_untold().value_or(FiberChange()).id, true);
+  EXPECT_FALSE(ends_.make_room()) << "it is kept for an hour";
+  clock_.advance(hours(1));
+  EXPECT_TRUE(ends_.make_room());
+  EXPECT_FALSE(table_.find("old"));
+}
+
 }  // namespace
 }  // namespace hearth::durable

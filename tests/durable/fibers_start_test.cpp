@@ -3,7 +3,7 @@
 // The behaviours that users of such platforms rely on, by number in the list of acceptance
 // behaviours (section 4.3), and the test of each. A waiter, which lives above this layer, waits for
 // the change that settle(), cancel() and recovered() return, or for next_untold(). "records":
-// fibers_records_test.cpp; "recovery": fibers_recovery_test.cpp.
+// fiber_records_test.cpp; "recovery": fiber_recovery_test.cpp.
 //
 //   28      AStartIsAnsweredWithAReceiptAndEndsWithAResult
 //   29      TheSameKeyJoinsAndRunsNothing

@@ -99,7 +99,7 @@ std::vector<Cost> costs_with(int jobs) {
   });
   measure("end of an item",
           [&] { return queue.ended(item, TryOutcome::kDone).next == TryEnd::kDone; });
-  measure("claim a run", [&] { return schedules.begin_due().has_value(); });
+  measure("claim a run", [&] { return schedules.runs().begin_due().has_value(); });
   measure("wake time of schedules", [&] { return schedules.wake().at_ms.has_value(); });
   measure("list 5 records", [&] { return fibers.records().list({.limit = 5}).has_value(); });
   measure("list 5 open records",

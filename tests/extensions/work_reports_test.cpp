@@ -36,7 +36,7 @@ TEST_F(WorkReportsTest, WhatTheKindsHaveNotedIsALineOnce) {
   auto& schedules = kinds_.get<durable::Schedules>();
   ASSERT_TRUE(schedules.create(late));
   clock_.advance(std::chrono::hours(1));
-  EXPECT_FALSE(schedules.begin_due());
+  EXPECT_FALSE(schedules.runs().begin_due());
   reports_.add_notes();
   reports_.add_notes();
   EXPECT_EQ(logger_.count("warn schedule:missed"), 1U);
