@@ -91,11 +91,11 @@ std::string Alarms::record_json(const Job& job) {
   JsonObjectText json;
   json.text("id", job.id)
       .text("method", job.name)
-      .json("args", input_of(job, "[]"))
+      .json("args", jobs().document(job.seq, JobPart::kInput).value_or("[]"))
       .number("fire_at", job.next_at_ms)
       .text("state", state_of(job))
       .number("attempts", job.claims)
-      .text_or_null("last_error", last_error(job));
+      .text_or_null("last_error", jobs().document(job.seq, JobPart::kLastError));
   return json.take();
 }
 

@@ -92,7 +92,7 @@ class Alarms final : public CountedJobs {
   [[nodiscard]] std::optional<Job> waiting_of(std::string_view method);
   // The records behind a place, as page().
   Page read(const std::array<std::int64_t, 3>& place, std::size_t limit, std::size_t most_bytes);
-  [[nodiscard]] std::string record_json(const Job& job) override;
+  [[nodiscard]] std::string record_json(const Job& job);
   std::optional<std::int64_t> next_after_failure(const Job& job) override;
 
   const AlarmSettings settings_;

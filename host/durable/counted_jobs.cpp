@@ -1,7 +1,6 @@
 #include "durable/counted_jobs.hpp"
 
 #include "durable/back_off.hpp"
-#include "durable/record_page.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,6 +10,10 @@ namespace hearth::durable {
 using storage::Param;
 
 namespace {
+
+Param number_of(JobKind kind) {
+  return Param(static_cast<std::int64_t>(kind));
+}
 
 Error no_such(const Kind& kind, std::string_view which) {
   return Error{Errc::kNotFound, "no " + std::string(kind.noun) + " has " + std::string(which)};
@@ -29,32 +32,23 @@ CountedJobs::CountedJobs(storage::AgentDatabase& database, const Clock& clock, R
 
 void CountedJobs::load(bool has_code) {
   if (!jobs_.exists()) return;
-  pace_cut_off();
+  if (jobs_.has_any(kind_.kind, JobState::kClaimed)) {
+    // An earlier instance's tries that did not end: the next ones wait.
+    for (Job& job :
+         jobs_.all("WHERE kind = +?1 AND state = 1", std::array{number_of(kind_.kind)})) {
+      const auto wait = line_.wait_after_cut(job, random_);
+      if (wait.count() == 0) continue;
+      job.set_at_ms = now_ms();
+      job.next_at_ms = job.set_at_ms + wait.count();
+      jobs_.update(job);
+    }
+  }
   jobs_.release(kind_.kind, now_ms());
   jobs_.restart_waits(kind_.kind, now_ms(), has_code);
   line_.changed();
 }
 
-// An earlier instance's tries that did not end: the next ones wait.
-void CountedJobs::pace_cut_off() {
-  if (!jobs_.has_any(kind_.kind, JobState::kClaimed)) return;
-  for (Job& job : jobs_.all("WHERE kind = +?1 AND state = 1", std::array{Param(number())})) {
-    const auto wait = line_.wait_after_cut(job, random_);
-    if (wait.count() == 0) continue;
-    job.set_at_ms = now_ms();
-    job.next_at_ms = job.set_at_ms + wait.count();
-    jobs_.update(job);
-  }
-}
-
 // ---- rows and lanes -----------------------------------------------------------------------------
-
-bool CountedJobs::is_held_back(const Job& job) const {
-  if (kind_.lane == Lane::kNone) return false;
-  return std::ranges::any_of(line_.claimed(), [&](const auto& claimed) {
-    return kind_.lane == Lane::kKind || claimed.second.key == job.key;
-  });
-}
 
 std::optional<Job> CountedJobs::first_of_lane(const std::optional<std::string>& key) {
   static_assert(kFirstOfNextVersion == 8'100'000'000'000, "the texts say so");
@@ -62,14 +56,14 @@ std::optional<Job> CountedJobs::first_of_lane(const std::optional<std::string>& 
     return jobs_.first(
         "WHERE key = ?1 AND kind = +?2 AND +state < 2 AND coalesce(due_at, 0) < 8100000000000 "
         "ORDER BY seq LIMIT 1",
-        std::array{storage::nullable(key), Param(number())});
+        std::array{storage::nullable(key), number_of(kind_.kind)});
   // Neighbours in the index: the one that is claimed, the one that is due, those behind it.
   for (const std::string_view where :
        {std::string_view("WHERE kind = +?1 AND state = 1 LIMIT 1"),
         std::string_view("WHERE kind = +?1 AND state = 0 AND due_at < 8100000000000 LIMIT 1"),
         std::string_view(
             "WHERE kind = +?1 AND state = 0 AND due_at IS NULL ORDER BY seq LIMIT 1")}) {
-    if (auto job = jobs_.first(where, std::array{Param(number())})) return job;
+    if (auto job = jobs_.first(where, std::array{number_of(kind_.kind)})) return job;
   }
   return std::nullopt;
 }
@@ -108,12 +102,6 @@ Result<void> CountedJobs::remove(std::string_view id) {
   return {};
 }
 
-Result<std::string> CountedJobs::get(std::string_view id) {
-  const auto job = find(id);
-  if (!job) return no_such(kind_, "this id");
-  return record_json(*job);
-}
-
 Result<std::int64_t> CountedJobs::place_after(std::string_view id) {
   if (id.empty()) return std::int64_t{0};
   const auto last = find(id);
@@ -121,27 +109,9 @@ Result<std::int64_t> CountedJobs::place_after(std::string_view id) {
   return last->seq;
 }
 
-Result<std::string> CountedJobs::list(std::string_view after, std::size_t limit) {
-  const auto place = place_after(after);
-  if (!place) return place.error();
-  RecordPage page(limit);
-  jobs_.each("WHERE kind = +?1 AND seq > ?2 ORDER BY seq",
-             std::array{Param(number()), Param(*place)},
-             [&](const Job& job) { return page.add(record_json(job)); });
-  return page.take();
-}
-
-std::string CountedJobs::input_of(const Job& job, std::string_view if_none) {
-  return jobs_.document(job.seq, JobPart::kInput).value_or(std::string(if_none));
-}
-
 std::string_view CountedJobs::state_of(const Job& job) const {
   if (job.dead) return "dead";
   return line_.is_claimed(job.id) ? "running" : "waiting";
-}
-
-std::optional<std::string> CountedJobs::last_error(const Job& job) {
-  return jobs_.document(job.seq, JobPart::kLastError);
 }
 
 // ---- tries --------------------------------------------------------------------------------------
@@ -149,8 +119,8 @@ std::optional<std::string> CountedJobs::last_error(const Job& job) {
 std::optional<Begun> CountedJobs::begin_next() {
   std::optional<Job> job = line_.claim();
   if (!job) return std::nullopt;
-  std::string input = input_of(*job, "");
-  return Begun{*std::move(job), std::move(input)};
+  auto input = jobs_.document(job->seq, JobPart::kInput);
+  return Begun{*std::move(job), std::move(input).value_or("")};
 }
 
 std::optional<std::int64_t> CountedJobs::first_moment() {
@@ -159,12 +129,12 @@ std::optional<std::int64_t> CountedJobs::first_moment() {
 }
 
 std::optional<Job> CountedJobs::next_due() {
-  return jobs_.first_due(kind_.kind, [this](const Job& job) { return !is_held_back(job); });
-}
-
-void CountedJobs::give_up(Job& job, std::string_view why) {
-  bury(job, why);
-  promote(job.key);
+  return jobs_.first_due(kind_.kind, [this](const Job& job) {
+    // No job of its lane is in progress, not even one whose row was removed.
+    return kind_.lane == Lane::kNone || std::ranges::none_of(line_.claimed(), [&](const auto& it) {
+             return kind_.lane == Lane::kKind || it.second.key == job.key;
+           });
+  });
 }
 
 void CountedJobs::claim(Job& job) {
@@ -235,18 +205,22 @@ std::optional<std::int64_t> CountedJobs::next_after_failure(const Job& job) {
   return now_ms() + back_off(job.failures, kFirstWait, kLongestWait, random_).count();
 }
 
-void CountedJobs::bury(Job& job, std::string_view why) {
-  if (kind_.most_dead == 0) return jobs_.erase(job.seq);
-  job.state = JobState::kDead;
-  job.due_at_ms.reset();
-  job.dead = true;
-  jobs_.put(job.seq, JobPart::kLastError, why.substr(0, kMaxJobErrorBytes));
-  jobs_.update(job);
-  if (kind_.most_dead == SIZE_MAX) return;
-  jobs_.run(
-      "DELETE FROM cf_agents_jobs WHERE seq IN (SELECT seq FROM cf_agents_jobs "
-      "WHERE kind = +?1 AND state = 2 ORDER BY seq DESC LIMIT -1 OFFSET ?2)",
-      std::array{Param(number()), Param(static_cast<std::int64_t>(kind_.most_dead))});
+void CountedJobs::give_up(Job& job, std::string_view why) {
+  if (kind_.most_dead == 0) {
+    jobs_.erase(job.seq);
+  } else {
+    job.state = JobState::kDead;
+    job.due_at_ms.reset();
+    job.dead = true;
+    jobs_.put(job.seq, JobPart::kLastError, why.substr(0, kMaxJobErrorBytes));
+    jobs_.update(job);
+    if (kind_.most_dead != SIZE_MAX)
+      jobs_.run(
+          "DELETE FROM cf_agents_jobs WHERE seq IN (SELECT seq FROM cf_agents_jobs "
+          "WHERE kind = +?1 AND state = 2 ORDER BY seq DESC LIMIT -1 OFFSET ?2)",
+          std::array{number_of(kind_.kind), Param(static_cast<std::int64_t>(kind_.most_dead))});
+  }
+  promote(job.key);
 }
 
 }  // namespace hearth::durable

@@ -78,7 +78,6 @@ class CountedJobs : public WorkPart, protected LinePolicy<Job> {
               const Kind& kind, int max_crashes);
   virtual ~CountedJobs() = default;
   CountedJobs(const CountedJobs&) = delete;
-  CountedJobs& operator=(const CountedJobs&) = delete;
 
   // Takes over the rows of an earlier instance: what it had claimed waits again. No wait is longer
   // than it was when it began, even if the clock was set back since. Once, before any other member.
@@ -101,11 +100,7 @@ class CountedJobs : public WorkPart, protected LinePolicy<Job> {
   // The row goes, and the next job of its lane has its turn. A try in progress goes on, and its end
   // is then kRemoved.
   void remove(const Job& job);
-  Result<void> remove(std::string_view id);      // kNotFound
-  Result<std::string> get(std::string_view id);  // kNotFound
-  // A JSON array in the order of insertion. A page ends after 4 MiB: only an empty page is the
-  // last. kNotFound: no job has the id `after`.
-  Result<std::string> list(std::string_view after, std::size_t limit);
+  Result<void> remove(std::string_view id);  // kNotFound
 
   // ---- tries ----
   // The next job that is due, claimed. Nothing: none is due, or at_once tries are in progress.
@@ -123,7 +118,6 @@ class CountedJobs : public WorkPart, protected LinePolicy<Job> {
   // A try has failed, and Job::failures has counted it. When the next one begins; nothing: the job
   // is dead. By default it waits as back_off() says, without an end.
   [[nodiscard]] virtual std::optional<std::int64_t> next_after_failure(const Job& job);
-  [[nodiscard]] virtual std::string record_json(const Job& /*job*/) { return "{}"; }
 
   // ---- for the kind ----
   [[nodiscard]] Result<std::int64_t> place_after(std::string_view id);  // its seq; 0: no id
@@ -131,7 +125,6 @@ class CountedJobs : public WorkPart, protected LinePolicy<Job> {
   [[nodiscard]] std::optional<Job> claimed_row(std::string_view id);
   // Rows of the lane were written: the first one that waits has its turn.
   void promote(const std::optional<std::string>& key);
-  [[nodiscard]] std::string input_of(const Job& job, std::string_view if_none);
 
   [[nodiscard]] Jobs& jobs() { return jobs_; }
   [[nodiscard]] const JobLine<Job>& line() const { return line_; }
@@ -140,8 +133,6 @@ class CountedJobs : public WorkPart, protected LinePolicy<Job> {
   [[nodiscard]] Random& random() const { return random_; }
   // "waiting", "running" or "dead".
   [[nodiscard]] std::string_view state_of(const Job& job) const;
-  // Nothing: no try has failed.
-  [[nodiscard]] std::optional<std::string> last_error(const Job& job);
 
  private:
   std::optional<std::int64_t> first_moment() override;
@@ -150,11 +141,6 @@ class CountedJobs : public WorkPart, protected LinePolicy<Job> {
   void claim(Job& job) override;
   void give_back(Job& job) override;
   void follow(std::int64_t jump_ms) override { jobs_.shift(kind_.kind, jump_ms); }
-  void pace_cut_off();
-  void bury(Job& job, std::string_view why);
-  [[nodiscard]] std::int64_t number() const { return static_cast<std::int64_t>(kind_.kind); }
-  // A job of its lane is in progress, perhaps one whose row was removed.
-  [[nodiscard]] bool is_held_back(const Job& job) const;
   // The first job of the lane that is not dead.
   [[nodiscard]] std::optional<Job> first_of_lane(const std::optional<std::string>& key);
 

@@ -1,13 +1,33 @@
 #pragma once
 // What counts for a fiber: pure functions of its row.
 
+#include "durable/job_line.hpp"
 #include "durable/jobs.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace hearth::durable {
+
+struct FiberSettings {
+  std::chrono::milliseconds recovery_timeout{60'000};  // of one recovery hook
+  // After so many, an interrupted fiber is dead.
+  int max_attempts = 10;                              // recoveries that failed without progress
+  int max_recoveries = 1'000;                         // recoveries begun in all; 0: no bound
+  int max_turn_recoveries = 5;                        // recoveries begun in all, of a turn
+  int max_crashes = kMostCrashes;                     // runs that crashed the process; 0: no bound
+  std::chrono::milliseconds retry_base = kFirstWait;  // after the first failed recovery; doubles
+  std::chrono::milliseconds retry_cap = kLongestWait;
+  std::size_t max_running = 1'000;  // of one agent at once
+  std::size_t max_snapshot_bytes = std::size_t{2} << 20;
+  std::chrono::milliseconds keep_completed{std::chrono::hours(24)};
+  std::chrono::milliseconds keep_failed{std::chrono::hours(24 * 7)};
+  std::size_t max_records = 10'000;                   // of one agent
+  std::size_t max_json_bytes = std::size_t{1} << 20;  // of input, metadata and result, each
+};
 
 // By its row: no run was interrupted. The work begins when its lane is free, or is retried.
 inline bool is_pending(const Job& job) {
@@ -47,6 +67,17 @@ inline void give_back_attempt(Job& job) {
 // Recoveries since the last progress that failed or crashed.
 inline int failed_attempts(const Job& job) {
   return job.attempts - job.interruptions;
+}
+
+// Why no further recovery begins; empty: one may.
+inline std::string_view why_not_recovered(const Job& job, const FiberSettings& settings) {
+  if (job.is_turn() && is_counted(job) && job.claims >= settings.max_turn_recoveries)
+    return "recovered as often as fibers.max_turn_recoveries allows, and interrupted once more";
+  if (failed_attempts(job) >= settings.max_attempts)
+    return "interrupted again and again without progress";
+  if (settings.max_recoveries > 0 && job.claims >= settings.max_recoveries)
+    return "recovered as often as fibers.max_recoveries allows, and interrupted once more";
+  return {};
 }
 
 // As much of an error's text as a job keeps.

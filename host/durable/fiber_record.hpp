@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hearth::durable {
 
@@ -28,6 +29,9 @@ std::optional<FiberStatus> fiber_status(std::string_view word) noexcept;
 [[nodiscard]] constexpr bool is_settled(FiberStatus status) {
   return static_cast<std::uint32_t>(status) >= 8;
 }
+
+// What this instance does with a fiber that is not settled.
+enum class FiberNow : std::uint8_t { kNothing, kRuns, kRecovers };
 
 // How long a record is kept.
 enum class FiberKeeping : std::uint8_t {
@@ -53,6 +57,15 @@ struct FiberRecord {
 
 // JSON, as in hearth/ext/fibers.h.
 std::string record_json(const FiberRecord& record);
+
+// A record after a change, for logs, counts and waiting callers.
+struct FiberChange {
+  std::string id;
+  std::int64_t row = 0;
+  FiberStatus status{};
+  std::string record;                // JSON
+  std::vector<std::string> inner{};  // ids of the fibers that were aborted with it
+};
 
 // How its hook or an operator settled a fiber. An absent snapshot or metadata leaves that of the
 // record; an absent result or error becomes null.

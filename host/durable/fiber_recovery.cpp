@@ -1,11 +1,11 @@
-// The recovery of fibers: which are offered, and what their hooks make of them; and the tellings of
-// their ends. Other members: fibers.cpp.
+#include "durable/fiber_recovery.hpp"
+
 #include "base/assert.hpp"
-#include "durable/fiber_counts.hpp"
-#include "durable/fibers.hpp"
+#include "durable/back_off.hpp"
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -14,50 +14,81 @@ namespace hearth::durable {
 
 using storage::Param;
 
-void Fibers::follow(std::int64_t jump_ms) {
+namespace {
+
+std::int64_t wait_after(int failures, const FiberSettings& settings, Random& random) {
+  return back_off(failures, settings.retry_base, settings.retry_cap, random).count();
+}
+
+}  // namespace
+
+FiberRecovery::FiberRecovery(Jobs& jobs, FiberTable& table, FiberTurns& turns, FiberEnds& ends,
+                             FiberRuns& runs, const Clock& clock, Random& random,
+                             const FiberSettings& settings)
+    : jobs_(jobs),
+      table_(table),
+      turns_(turns),
+      ends_(ends),
+      runs_(runs),
+      clock_(clock),
+      random_(random),
+      settings_(settings),
+      line_(clock, *this, JobLine<Job>::kUnbounded, ClockRule::kSetBack, settings.max_crashes) {}
+
+void FiberRecovery::load() {
+  jobs_.each("WHERE kind = 2 AND state = 0 AND started_at IS NOT NULL ORDER BY due_at, seq", {},
+             [this](const Job& job) {
+               left_over_.push_back({job.id, job.name, !job.has_failed && !is_pending(job)});
+               return true;
+             });
+}
+
+void FiberRecovery::follow(std::int64_t jump_ms) {
   if (jobs_.exists()) jobs_.shift(JobKind::kFiber, jump_ms);
 }
 
-std::optional<Job> Fibers::next_to_offer() const {
-  if (!line_.due()) return std::nullopt;
+void FiberRecovery::write(const Job& job) {
+  jobs_.update(job);
+  line_.changed();
+}
+
+FiberNow FiberRecovery::now_of(std::string_view id) const {
+  if (runs_.row_of(id) != kNoFiber) return FiberNow::kRuns;
+  return line_.is_claimed(id) ? FiberNow::kRecovers : FiberNow::kNothing;
+}
+
+FiberChange FiberRecovery::change_of(Job job) {
+  const FiberNow now = now_of(job.id);
+  return table_.change_of(std::move(job), now);
+}
+
+std::optional<Job> FiberRecovery::first_until(std::int64_t until_ms) {
   for (; !plan_.empty(); plan_.pop_front()) {
     auto job = jobs_.find(JobKind::kFiber, plan_.front());
-    if (job && job->state == JobState::kWaiting && job->due_at_ms && *job->due_at_ms <= until_ms())
+    if (job && job->state == JobState::kWaiting && job->due_at_ms && *job->due_at_ms <= until_ms)
       return job;
   }
   return jobs_.first_due(JobKind::kFiber);
 }
 
-std::string Fibers::next_due_id() const {
-  const auto job = next_to_offer();
+std::string FiberRecovery::next_due_id() {
+  if (!line_.due()) return {};
+  const auto job = first_until(now_ms() - line_.jump());
   return job ? job->id : std::string();
 }
 
-std::string_view Fibers::why_given_up(const Job& job) const {
-  if (job.is_turn() && is_counted(job) && job.claims >= settings_.max_turn_recoveries)
-    return "recovered as often as fibers.max_turn_recoveries allows, and interrupted once more";
-  if (failed_attempts(job) >= settings_.max_attempts)
-    return "interrupted again and again without progress";
-  if (settings_.max_recoveries > 0 && job.claims >= settings_.max_recoveries)
-    return "recovered as often as fibers.max_recoveries allows, and interrupted once more";
-  return {};
-}
-
-void Fibers::give_up(Job& job, std::string_view why) {
+void FiberRecovery::give_up(Job& job, std::string_view why) {
   const std::string error = cut_job_error(why);
   jobs_.put(job.seq, JobPart::kLastError, error);
   job.has_failed = true;
   turns_.given_up(job, error);
-  (void)settle_as(job, {.status = FiberStatus::kError, .error = error}, true);
+  (void)forget(ends_.settle(job, {.status = FiberStatus::kError, .error = error}, true));
 }
 
-std::chrono::milliseconds Fibers::wait_after(int failures) const {
-  return back_off(failures, settings_.retry_base, settings_.retry_cap, random_);
-}
-
-void Fibers::claim(Job& job) {
+void FiberRecovery::claim(Job& job) {
   const int doublings = job.interruptions / kInterruptionsPerDoubling;
-  job.next_at_ms = now_ms() + wait_after(failed_attempts(job) + 1 + doublings).count();
+  const int failures = failed_attempts(job) + 1 + doublings;
+  job.next_at_ms = now_ms() + wait_after(failures, settings_, random_);
   ++job.attempts;
   ++job.interruptions;  // until its end
   if (is_counted(job)) ++job.claims;
@@ -65,10 +96,11 @@ void Fibers::claim(Job& job) {
   write(job);
 }
 
-std::optional<Interrupted> Fibers::begin_recovery() {
+std::optional<Interrupted> FiberRecovery::begin() {
   const std::optional<Job> job = line_.claim();
   if (!job) return std::nullopt;
   return Interrupted{job->id,
+                     job->seq,
                      job->name,
                      jobs_.document(job->seq, JobPart::kSnapshot),
                      job->created_at_ms,
@@ -76,7 +108,7 @@ std::optional<Interrupted> Fibers::begin_recovery() {
                      is_pending(*job)};
 }
 
-Offered Fibers::offer(std::string_view id) {
+Offered FiberRecovery::offer(std::string_view id) {
   auto job = table_.find(id);
   HEARTH_ASSERT(job, "a fiber without a row is recovered");
   const bool was_interrupted = !is_pending(*job);
@@ -85,11 +117,11 @@ Offered Fibers::offer(std::string_view id) {
   return {change_of(*std::move(job)).record, reason};
 }
 
-std::vector<Interrupted> Fibers::due_list() const {
+std::vector<Interrupted> FiberRecovery::due_list() {
   std::unordered_map<std::string_view, std::size_t> ranks;
   for (const std::string& id : plan_) ranks.emplace(id, ranks.size());
-  auto due =
-      jobs_.all("WHERE kind = 2 AND state = 0 AND due_at <= ?", std::array{Param(until_ms())});
+  auto due = jobs_.all("WHERE kind = 2 AND state = 0 AND due_at <= ?",
+                       std::array{Param(now_ms() - line_.jump())});
   std::erase_if(due, [this](const Job& job) { return !line_.why_given_up(job).empty(); });
   std::ranges::sort(due, {}, [&](const Job& job) {
     const auto rank = ranks.find(job.id);
@@ -98,15 +130,12 @@ std::vector<Interrupted> Fibers::due_list() const {
   std::vector<Interrupted> listed;
   listed.reserve(due.size());
   for (const Job& job : due)
-    listed.push_back({job.id, job.name, std::nullopt, job.created_at_ms, job.attempts + 1});
+    listed.push_back(
+        {job.id, job.seq, job.name, std::nullopt, job.created_at_ms, job.attempts + 1});
   return listed;
 }
 
-void Fibers::plan(std::span<const std::string> ids) {
-  plan_.assign(ids.begin(), ids.end());
-}
-
-bool Fibers::claim_uncounted(std::string_view id) {
+bool FiberRecovery::claim_uncounted(std::string_view id) {
   auto job = table_.find(id);
   if (!job || job->state != JobState::kWaiting) return false;
   if (!job->due_at_ms || *job->due_at_ms > now_ms()) return false;
@@ -116,16 +145,17 @@ bool Fibers::claim_uncounted(std::string_view id) {
   return true;
 }
 
-Result<FiberChange> Fibers::recovered(std::string_view id, std::string_view outcome_json) {
+Result<FiberChange> FiberRecovery::recovered(std::string_view id, std::string_view outcome_json) {
   const auto recovering = line_.claimed().find(id);
   if (recovering == line_.claimed().end())
     return Error{Errc::kNotFound, "the fiber was resumed or settled in the meantime"};
   auto outcome = parse_outcome(outcome_json, settings_.max_json_bytes);
   if (outcome.has_error()) return outcome.error();
-  return settle_as(recovering->second, *outcome);
+  return forget(ends_.settle(recovering->second, *outcome));
 }
 
-Fibers::Failure Fibers::failed(std::string_view id, std::string_view error, bool is_final) {
+FiberRecovery::Failure FiberRecovery::failed(std::string_view id, std::string_view error,
+                                             bool is_final) {
   line_.follow_clock();
   std::optional<Job> job = line_.take(id);
   if (!job) return {};  // it runs again, or is settled
@@ -134,7 +164,7 @@ Fibers::Failure Fibers::failed(std::string_view id, std::string_view error, bool
     give_up(*job, error);
     return Failure{true, now_ms()};
   }
-  job->next_at_ms = now_ms() + wait_after(failed_attempts(*job)).count();
+  job->next_at_ms = now_ms() + wait_after(failed_attempts(*job), settings_, random_);
   job->has_failed = true;
   job->wait(now_ms());
   jobs_.put(job->seq, JobPart::kLastError, cut_job_error(error));
@@ -142,49 +172,49 @@ Fibers::Failure Fibers::failed(std::string_view id, std::string_view error, bool
   return Failure{false, job->next_at_ms};
 }
 
-Wake Fibers::wake() const {
-  Wake wake;
-  wake.working = !running_.empty() || !line_.claimed().empty();
-  wake.at_ms = line_.moment();
-  for (const auto& [id, job] : line_.claimed())
-    wake.at_ms = earliest(wake.at_ms, std::optional(job.next_at_ms));
-  wake.needs_person = jobs_.needs_person();
-  return wake;
+// ---- what ends elsewhere ------------------------------------------------------------------------
+
+bool FiberRecovery::unknown(std::string_view id) {
+  auto job = line_.take(id);
+  if (!job) return false;
+  put_aside(*job);
+  return true;
 }
 
-// ---- telling ------------------------------------------------------------------------------------
-
-void Fibers::tell(const std::string& id) {
-  Job job;
-  job.id = id;
-  job.key = id;
-  job.created_at_ms = now_ms();
-  tellings_.insert(job, {});
+void FiberRecovery::put_aside(Job& job) {
+  give_back_attempt(job);
+  job.next_at_ms = 0;
+  job.state = JobState::kWaiting;
+  job.due_at_ms = kNextVersion;
+  write(job);
 }
 
-// The end of a telling in progress has no effect then.
-void Fibers::tell_no_more(const std::string& id) {
-  if (const auto job = tellings_.find(id)) tellings_.remove(*job);
+void FiberRecovery::give_back(Job& job) {
+  if (job.attempts == 0 && job.claims == 0) return;
+  give_back_attempt(job);
+  job.next_at_ms = 0;
+  write(job);
 }
 
-std::optional<FiberChange> Fibers::next_untold() {
-  const std::optional<Job> telling = tellings_.begin_next();
-  if (!telling) return std::nullopt;
-  auto job = table_.find(telling->id);
-  HEARTH_ASSERT(job, "a telling has no row of its fiber");
-  FiberChange change = change_of(*std::move(job));
-  change.row = telling->seq;
+// Recovering fibers stay claimed, so that wake() says that work was interrupted.
+void FiberRecovery::interrupt_on_purpose() {
+  for (auto& [handle, job] : runs_.all()) give_back(job);
+  for (Job job : std::views::values(line_.claimed())) {
+    give_back(job);
+    line_.hold(std::move(job));
+  }
+}
+
+FiberChange FiberRecovery::forget(FiberChange change) {
+  const auto drop = [this](const std::string& id) {
+    std::erase_if(left_over_, [&id](const LeftOver& each) { return each.id == id; });
+    runs_.end(id);
+    line_.take(id);
+  };
+  drop(change.id);
+  for (const std::string& id : change.inner) drop(id);
+  line_.changed();
   return change;
-}
-
-void Fibers::told(std::string_view id, bool heard) {
-  const TryOutcome outcome = heard ? TryOutcome::kDone : TryOutcome::kFailed;
-  if (tellings_.ended(id, outcome).next != TryEnd::kDone) return;
-  auto job = table_.find(id);
-  if (!job) return;
-  if (job->status == "completed" || job->status == "aborted") job->keep = "completed";
-  if (job->status == "error" && (!job->dead || job->is_brief())) job->keep = "failed";
-  jobs_.update(*job);
 }
 
 }  // namespace hearth::durable

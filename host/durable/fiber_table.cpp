@@ -2,6 +2,7 @@
 
 #include "base/sha256.hpp"
 #include "base/utf8.hpp"
+#include "durable/fiber_counts.hpp"
 
 #include <algorithm>
 #include <array>
@@ -81,6 +82,22 @@ FiberRecord FiberTable::with_documents(Job job) {
     if (part == JobPart::kReason) record.reason = body;
   });
   return record;
+}
+
+FiberChange FiberTable::change_of(Job job, FiberNow now) {
+  FiberRecord record = with_documents(std::move(job));
+  const Job& row = record.job;
+  if (row.ended_at_ms) {
+    // An unknown word was not written by this server. The fiber then counts as interrupted.
+    record.status = fiber_status(row.status.value_or("")).value_or(FiberStatus::kInterrupted);
+  } else if (now != FiberNow::kNothing) {
+    record.status = now == FiberNow::kRuns ? FiberStatus::kRunning : FiberStatus::kRecovering;
+  } else {
+    record.status = is_pending(row) ? FiberStatus::kPending : FiberStatus::kRecovering;
+    record.next_at_ms = row.next_at_ms;
+    record.waits_for_code = row.waits_for_code();
+  }
+  return {row.id, row.seq, record.status, record_json(record)};
 }
 
 void FiberTable::put_outcome(std::int64_t seq, const FiberOutcome& outcome) {

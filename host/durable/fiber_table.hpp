@@ -43,6 +43,8 @@ class FiberTable {
   [[nodiscard]] bool is_open(std::string_view id);
   // Reads the documents of the job.
   [[nodiscard]] FiberRecord with_documents(Job job);
+  // `now`: what the instance does with it.
+  [[nodiscard]] FiberChange change_of(Job job, FiberNow now = FiberNow::kNothing);
   void put_outcome(std::int64_t seq, const FiberOutcome& outcome);
 
   // Calls `see` with the fibers that the filter may select, newest first, until it is false. It

@@ -35,7 +35,9 @@ class FiberTurns {
   void begins();
   // The news since the last call, in order.
   std::vector<TurnNews> take() { return std::exchange(news_, {}); }
-  // See Fibers::standing_turns().
+  // The last news of turns, for a client that has just connected: of turns that were recovered and
+  // go on, and of given up turns whose records are still dead and after which no turn has begun. At
+  // most kMostStanding of each, the oldest first.
   [[nodiscard]] std::vector<TurnNews> standing();
 
  private:

@@ -51,7 +51,7 @@ enum class JobPart : std::int64_t {
   kPassed = 8,     // empty; of a turn that was given up: a later turn has begun
   kReason = 10,    // of the end of a fiber
 };
-// Documents from this part on are marks: see Fibers::once().
+// Documents from this part on are marks: see FiberTable::mark().
 inline constexpr std::int64_t kFirstMark = 16;
 // Of kError and kLastError; the rest of a longer text is cut off.
 inline constexpr std::size_t kMaxJobErrorBytes = 4096;

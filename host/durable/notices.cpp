@@ -1,9 +1,10 @@
 #include "durable/notices.hpp"
 
 #include "base/assert.hpp"
-#include "durable/back_off.hpp"
+#include "durable/record_page.hpp"
 #include "json/json_object_text.hpp"
 
+#include <array>
 #include <utility>
 
 namespace hearth::durable {
@@ -57,12 +58,21 @@ std::string Notices::record_json(const Job& job) {
       .text("class", agent_class)
       .text("name", name)
       .text("method", job.name)
-      .json("arguments", input_of(job, "[]"))
+      .json("arguments", jobs().document(job.seq, JobPart::kInput).value_or("[]"))
       .text("state", state_of(job))
       .number("created_at", job.created_at_ms)
       .number("attempts", job.claims)
-      .text_or_null("last_error", last_error(job));
+      .text_or_null("last_error", jobs().document(job.seq, JobPart::kLastError));
   return json.take();
+}
+
+Result<std::string> Notices::list(std::string_view after, std::size_t limit) {
+  const auto place = place_after(after);
+  if (!place) return place.error();
+  RecordPage page(limit);
+  jobs().each("WHERE kind = 5 AND seq > ?1 ORDER BY seq", std::array{Param(*place)},
+              [&](const Job& job) { return page.add(record_json(job)); });
+  return page.take();
 }
 
 std::optional<NoticeDelivery> Notices::next_delivery() {

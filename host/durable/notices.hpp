@@ -78,12 +78,15 @@ class Notices final : public CountedJobs {
 
   // The notification's id. kLimitExceeded.
   Result<std::string> push(const Notice& notice);
+  // A JSON array in the order of push(). A page ends after 4 MiB: only an empty page is the last.
+  // kNotFound: no notification has the id `after`.
+  Result<std::string> list(std::string_view after, std::size_t limit);
   // The next notification to deliver, claimed.
   std::optional<NoticeDelivery> next_delivery();
 
  private:
   // As in hearth/ext/call.h.
-  [[nodiscard]] std::string record_json(const Job& job) override;
+  [[nodiscard]] std::string record_json(const Job& job);
   std::optional<std::int64_t> next_after_failure(const Job& job) override;
 };
 

@@ -21,7 +21,7 @@ class OperationFibers {
  public:
   using Roots = std::set<std::string, std::less<>>;  // ids of outermost fibers
 
-  OperationFibers(storage::AgentDatabase& database, const Fibers& fibers)
+  OperationFibers(storage::AgentDatabase& database, const FiberRuns& fibers)
       : fibers_(fibers), jobs_(database) {}
 
   // Null: the fiber does not run.
@@ -44,7 +44,7 @@ class OperationFibers {
   // `where`: see Jobs::each().
   [[nodiscard]] Roots roots_of(std::string_view where);
 
-  const Fibers& fibers_;
+  const FiberRuns& fibers_;
   Jobs jobs_;
 };
 

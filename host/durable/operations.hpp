@@ -49,7 +49,7 @@ class Operations final : public WorkPart {
         settings_(settings),
         table_(database),
         answers_(table_),
-        fibers_(database, fibers),
+        fibers_(database, fibers.runs()),
         identity_(table_, fibers_, random),
         budgets_(table_, clock, settings),
         retention_(table_, fibers_, clock, settings),

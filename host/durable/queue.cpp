@@ -97,15 +97,21 @@ std::string Queue::record_json(const Job& job) {
   JsonObjectText json;
   json.text("id", job.id)
       .text("callback", job.name)
-      .json("payload", input_of(job, "null"))
+      .json("payload", jobs().document(job.seq, JobPart::kInput).value_or("null"))
       .text("state", state)
       .number("created_at", job.created_at_ms)
       .number("attempts", job.claims)
       .number_or_null("next_at", waits ? std::optional(job.next_at_ms) : std::nullopt)
       .json("retry", retry.take())
-      .text_or_null("last_error", last_error(job));
+      .text_or_null("last_error", jobs().document(job.seq, JobPart::kLastError));
   if (job.waits_for_code()) json.flag("waits_for_code", true);
   return json.take();
+}
+
+Result<std::string> Queue::get(std::string_view id) {
+  const auto job = find(id);
+  if (!job) return Error{Errc::kNotFound, "no item has this id"};
+  return record_json(*job);
 }
 
 Result<Queue::Query> Queue::query_of(const QueueFilter& filter) {
@@ -144,7 +150,9 @@ Result<std::string> Queue::list(const QueueFilter& filter) {
   query->after = *place;
   RecordPage page(limit);
   jobs().each(kItems, params_of(*query), [&](const Job& job) {
-    if (!filter.member.empty() && !has_member(input_of(job, "null"), filter)) return true;
+    if (!filter.member.empty() &&
+        !has_member(jobs().document(job.seq, JobPart::kInput).value_or("null"), filter))
+      return true;
     return page.add(record_json(job));
   });
   return page.take();
@@ -176,7 +184,8 @@ std::uint64_t Queue::remove_matching(Query query, const QueueFilter& filter) {
     found.clear();
     jobs().each(kItems, params_of(query), [&](const Job& job) {
       query.after = job.seq;
-      if (has_member(input_of(job, "null"), filter)) found.push_back(job.seq);
+      if (has_member(jobs().document(job.seq, JobPart::kInput).value_or("null"), filter))
+        found.push_back(job.seq);
       return found.size() < kRemovedAtOnce;
     });
     for (const std::int64_t seq : found) jobs().erase(seq);

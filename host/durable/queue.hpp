@@ -82,6 +82,7 @@ class Queue final : public CountedJobs {
   };
   // kInvalidArgument, kLimitExceeded.
   Result<Pushed> push(const QueueRequest& request);
+  Result<std::string> get(std::string_view id);  // kNotFound
   // A JSON array, in the order of delivery. kNotFound: no item has the id `after`. A page can end
   // before its limit, after 4 MiB: only an empty page is the last.
   Result<std::string> list(const QueueFilter& filter);
@@ -106,7 +107,7 @@ class Queue final : public CountedJobs {
   Result<Query> query_of(const QueueFilter& filter);
   std::uint64_t remove_all_of(const Query& query);
   std::uint64_t remove_matching(Query query, const QueueFilter& filter);
-  [[nodiscard]] std::string record_json(const Job& job) override;
+  [[nodiscard]] std::string record_json(const Job& job);
   std::optional<std::int64_t> next_after_failure(const Job& job) override;
 
   const QueueSettings settings_;

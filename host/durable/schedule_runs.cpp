@@ -1,10 +1,11 @@
-// The runs of schedules: how they begin and end. Other members: schedules.cpp.
+#include "durable/schedule_runs.hpp"
+
 #include "durable/back_off.hpp"
 #include "durable/schedule_request.hpp"
-#include "durable/schedules.hpp"
+#include "durable/schedule_times.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <chrono>
 
 namespace hearth::durable {
 namespace {
@@ -24,30 +25,41 @@ void note_failure(ScheduleRow& row, std::string_view error) {
   row.last_error = error.substr(0, kMaxJobErrorBytes);
 }
 
-// The occurrence after now.
-std::optional<std::int64_t> following(const ScheduleRow& row, const Recurrence& recurrence,
-                                      std::int64_t now) {
-  const auto at = recurrence.next(recurrence.search_from(row.scheduled_for, now));
-  // P4: no interval waits longer than its length, even if the clock was set back.
-  if (at && row.fixed_rate) return std::min(*at, now + row.length_ms);
-  return at;
-}
-
 }  // namespace
 
-void Schedules::note(const ScheduleRow& row, Note::What what, std::uint64_t count,
-                     std::string reason) {
-  notes_.push_back(Note{row.schedule_id(), row.name, what, count, std::move(reason)});
+void ScheduleRuns::load(bool has_code) {
+  for (ScheduleRow& row : table_.load()) take_up(row, has_code);
+}
+
+std::int64_t ScheduleRuns::steady_ms() const {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             clock_.steady_now().time_since_epoch())
+      .count();
+}
+
+void ScheduleRuns::store(ScheduleRow& row) {
+  table_.update(row);
+  line_.changed();
+}
+
+void ScheduleRuns::remove(const ScheduleRow& row) {
+  table_.erase(row);
+  line_.changed();
+}
+
+void ScheduleRuns::note(const ScheduleRow& row, ScheduleNote::What what, std::uint64_t count,
+                        std::string reason) {
+  notes_.push_back(ScheduleNote{row.schedule_id(), row.name, what, count, std::move(reason)});
 }
 
 // ---- what begins --------------------------------------------------------------------------------
 
-std::optional<ScheduleRun> Schedules::begin_due() {
+std::optional<ScheduleRun> ScheduleRuns::begin_due() {
   if (going_ || line_.full()) return std::nullopt;
   line_.follow_clock();
   note_crowds(now_ms());
   const std::optional<ScheduleRow> row = line_.claim();
-  (void)line_.take_given_up();  // die() has noted them
+  (void)line_.take_given_up();  // give_up() has noted them
   if (!row) return std::nullopt;
   const std::int64_t now = now_ms();
   const std::int64_t late = std::max<std::int64_t>(0, now - row->scheduled_for);
@@ -63,11 +75,7 @@ std::optional<ScheduleRun> Schedules::begin_due() {
   return run;
 }
 
-void Schedules::give_up(ScheduleRow& row, std::string_view why) {
-  die(row, std::string(why));
-}
-
-bool Schedules::admit(ScheduleRow& row) {
+bool ScheduleRuns::admit(ScheduleRow& row) {
   const std::int64_t now = now_ms();
   if (row.over) {
     set_next_after_run(row, row.set_at_ms, now);
@@ -75,10 +83,12 @@ bool Schedules::admit(ScheduleRow& row) {
   }
   if (!row.owed && !may_run(row, now)) return false;
   if (row.owed && row.begun_at == 0 && !row.is_one_shot()) {
-    if (const Result<void> reckoned = reckon_absence(row, row.set_at_ms, now); !reckoned) {
-      put_off(row, reckoned.error(), now);
+    const auto missed = reckon_absence(row, row.set_at_ms, now, settings_);
+    if (!missed) {
+      give_up_or_put_off(row, missed.error(), now);
       return false;
     }
+    if (*missed > 0) note(row, ScheduleNote::What::kMissed, *missed);
   }
   if (!row.may_overlap()) return true;
   spin_off(row, now);
@@ -86,7 +96,7 @@ bool Schedules::admit(ScheduleRow& row) {
 }
 
 // So many rows of one callback are rarely intended: they pile up if each start makes a schedule.
-void Schedules::note_crowds(std::int64_t now) {
+void ScheduleRuns::note_crowds(std::int64_t now) {
   if (!table_.is_crowded(now, kCrowd)) {
     crowded_ = false;
     return;
@@ -94,32 +104,33 @@ void Schedules::note_crowds(std::int64_t now) {
   if (crowded_) return;
   crowded_ = true;
   for (auto& [callback, crowd] : table_.crowds(now, kCrowd)) {
-    notes_.push_back(Note{std::move(crowd.id), std::move(callback), Note::What::kManyDue,
-                          static_cast<std::uint64_t>(crowd.rows)});
+    notes_.push_back(ScheduleNote{std::move(crowd.id), std::move(callback),
+                                  ScheduleNote::What::kManyDue,
+                                  static_cast<std::uint64_t>(crowd.rows)});
   }
 }
 
 // Whether an occurrence that was never begun runs now, by the misfire policy. If not, the row has
 // its next time, or was removed. If it runs, row.missed is the number of others that it stands for.
-bool Schedules::may_run(ScheduleRow& row, std::int64_t now) {
+bool ScheduleRuns::may_run(ScheduleRow& row, std::int64_t now) {
   const bool too_late = row.misfire == Misfire::kSkip && now - row.scheduled_for > kTooLate;
   if (row.is_one_shot()) {
     if (!too_late || row.missing > 0) return true;
-    note(row, Note::What::kMissed, 1);
+    note(row, ScheduleNote::What::kMissed, 1);
     remove(row);
     return false;
   }
   const Result<Recurrence> recurrence = recurrence_of(row, settings_);
   if (!recurrence) {
-    die_or_put_off(row, recurrence.error(), now);
+    give_up_or_put_off(row, recurrence.error(), now);
     return false;
   }
   const std::uint32_t others = recurrence->count(row.scheduled_for, now);
   if (too_late) {
-    note(row, Note::What::kMissed, counted(others + std::uint64_t{1}));
+    note(row, ScheduleNote::What::kMissed, counted(others + std::uint64_t{1}));
     const std::uint32_t missed = counted(std::uint64_t{row.missed} + others + 1);
     row.missing = 0;
-    set_next(row, recurrence->next(now), now);
+    go_on(row, recurrence->next(now), now);
     row.missed = missed;
     store(row);
     return false;
@@ -135,14 +146,14 @@ bool Schedules::may_run(ScheduleRow& row, std::int64_t now) {
     }
   }
   row.missed = counted(std::uint64_t{row.missed} + left_out);
-  if (left_out > 0) note(row, Note::What::kMissed, left_out);
+  if (left_out > 0) note(row, ScheduleNote::What::kMissed, left_out);
   return true;
 }
 
 // Makes a row for this run. If max_running runs of the schedule are unfinished, skips this one.
-void Schedules::spin_off(ScheduleRow& row, std::int64_t now) {
+void ScheduleRuns::spin_off(ScheduleRow& row, std::int64_t now) {
   const Result<Recurrence> recurrence = recurrence_of(row, settings_);
-  if (!recurrence) return die_or_put_off(row, recurrence.error(), now);
+  if (!recurrence) return give_up_or_put_off(row, recurrence.error(), now);
   if (table_.children(row.id).size() < settings_.max_running) {
     ScheduleRow child = row;
     child.id = make_uuid(random_);
@@ -153,17 +164,17 @@ void Schedules::spin_off(ScheduleRow& row, std::int64_t now) {
     child.begun_at = child.catch_up_until = 0;
     child.last_error.reset();
     child.created_at_ms = child.set_at_ms = now;
-    insert(child, table_.payload(row.seq));
+    table_.insert(child, table_.payload(row.seq));
   } else {
-    note(row, Note::What::kOverlapped, 1);
+    note(row, ScheduleNote::What::kOverlapped, 1);
   }
   if (!catch_up(row, *recurrence, now)) {
-    set_next(row, following(row, *recurrence, now), now);
+    go_on(row, following(row, *recurrence, now), now);
   }
   store(row);
 }
 
-void Schedules::claim(ScheduleRow& row) {
+void ScheduleRuns::claim(ScheduleRow& row) {
   row.running = 1;
   row.owed = true;
   if (row.begun_at == 0) row.begun_at = now_ms();
@@ -171,7 +182,7 @@ void Schedules::claim(ScheduleRow& row) {
   store(row);
   row.run = ++last_run_;
   row.began_ms = steady_ms();
-  if (std::optional<ScheduleRow> parent = parent_of(row)) {
+  if (std::optional<ScheduleRow> parent = table_.parent_of(row)) {
     ++parent->running;
     store(*parent);
   }
@@ -179,10 +190,10 @@ void Schedules::claim(ScheduleRow& row) {
 
 // ---- what comes after ---------------------------------------------------------------------------
 
-void Schedules::die(ScheduleRow& row, std::string reason) {
-  note(row, Note::What::kDead, 1, reason);
+void ScheduleRuns::give_up(ScheduleRow& row, std::string_view why) {
+  note(row, ScheduleNote::What::kDead, 1, std::string(why));
   if (row.parent) {  // the author sees only the schedule: that is dead
-    std::optional<ScheduleRow> parent = parent_of(row);
+    std::optional<ScheduleRow> parent = table_.parent_of(row);
     remove(row);
     if (!parent) return;
     row = std::move(*parent);
@@ -190,63 +201,35 @@ void Schedules::die(ScheduleRow& row, std::string reason) {
   row.dead = true;
   row.over = false;
   row.next_at_ms = 0;
-  row.last_error = std::move(reason);
+  row.last_error = why;
   store(row);
 }
 
-// This machine cannot find out now when the row is due. The row waits and is tried again, like a
+// If this machine cannot find out now when the row is due, the row waits and is tried again, like a
 // row whose callback is missing.
-void Schedules::put_off(ScheduleRow& row, const Error& why, std::int64_t now) {
-  note(row, Note::What::kPutOff, 1, why.message);
+void ScheduleRuns::give_up_or_put_off(ScheduleRow& row, const Error& why, std::int64_t now) {
+  if (why.code != Errc::kUnavailable) return give_up(row, why.message);
+  note(row, ScheduleNote::What::kPutOff, 1, why.message);
   ++row.missing;
   row.last_error = why.message;
   row.next_at_ms = now + back_off(row.missing, kMissingBase, kMissingCap, random_).count();
   store(row);
 }
 
-void Schedules::die_or_put_off(ScheduleRow& row, const Error& why, std::int64_t now) {
-  if (why.code == Errc::kUnavailable) return put_off(row, why, now);
-  die(row, why.message);
-}
-
-// Sets the time of the next occurrence, and resets what belonged to the last one.
-void Schedules::set_next(ScheduleRow& row, std::optional<std::int64_t> at, std::int64_t now) {
-  row.attempts = 0;
-  row.missed = 0;
-  row.owed = false;
-  row.over = false;
-  row.begun_at = 0;
-  row.set_at_ms = now;
-  row.next_at_ms = at.value_or(0);
-  if (at) {
-    row.scheduled_for = *at;
-    return;
-  }
-  row.dead = true;
-  row.last_error = "it is never due again";
-  note(row, Note::What::kDead, 1, *row.last_error);
-}
-
-// Goes on to the next missed occurrence, where these run one by one. False: there is none.
-bool Schedules::catch_up(ScheduleRow& row, const Recurrence& recurrence, std::int64_t now) {
-  if (row.catch_up_until <= row.scheduled_for) return false;
-  const auto at =
-      recurrence.first_of_last(row.misfire_limit, row.scheduled_for, row.catch_up_until);
-  if (!at) return false;
-  set_next(row, at, now);
-  row.owed = true;
-  return true;
+// As set_next(), and notes it if the row is never due again.
+void ScheduleRuns::go_on(ScheduleRow& row, std::optional<std::int64_t> at, std::int64_t now) {
+  if (!set_next(row, at, now)) note(row, ScheduleNote::What::kDead, 1, *row.last_error);
 }
 
 // The run ended at `ended_at`. The next time is computed for that moment, even if this is possible
 // only now: occurrences that have passed since are missed like any others.
-void Schedules::set_next_after_run(ScheduleRow& row, std::int64_t ended_at, std::int64_t now) {
+void ScheduleRuns::set_next_after_run(ScheduleRow& row, std::int64_t ended_at, std::int64_t now) {
   const Result<Recurrence> recurrence = recurrence_of(row, settings_);
   if (!recurrence) {
     row.owed = false;
     row.over = true;
     row.set_at_ms = ended_at;
-    return die_or_put_off(row, recurrence.error(), now);
+    return give_up_or_put_off(row, recurrence.error(), now);
   }
   if (row.over) {
     row.missing = 0;
@@ -265,14 +248,14 @@ void Schedules::set_next_after_run(ScheduleRow& row, std::int64_t ended_at, std:
   const std::uint32_t overlapped = recurrence->count(from, ended_at);
   const bool queued = row.overlap == Overlap::kQueue && overlapped > 0;
   const std::uint32_t left_out = queued ? overlapped - 1 : overlapped;
-  if (left_out > 0) note(row, Note::What::kOverlapped, left_out);
-  set_next(row, queued ? recurrence->next(from) : following(row, *recurrence, ended_at), ended_at);
+  if (left_out > 0) note(row, ScheduleNote::What::kOverlapped, left_out);
+  go_on(row, queued ? recurrence->next(from) : following(row, *recurrence, ended_at), ended_at);
   row.owed = queued;
   row.missed = queued ? left_out : 0;
   store(row);
 }
 
-ScheduleEnd Schedules::ended(std::uint64_t number, TryOutcome outcome, std::string_view error) {
+ScheduleEnd ScheduleRuns::ended(std::uint64_t number, TryOutcome outcome, std::string_view error) {
   line_.follow_clock();
   const auto found = std::ranges::find_if(
       line_.claimed(), [number](const auto& each) { return each.second.run == number; });
@@ -289,7 +272,7 @@ ScheduleEnd Schedules::ended(std::uint64_t number, TryOutcome outcome, std::stri
     row->last_run = began;
     return end_run(*row, outcome, error);
   }
-  std::optional<ScheduleRow> parent = parent_of(*row);
+  std::optional<ScheduleRow> parent = table_.parent_of(*row);
   if (!parent) {
     remove(*row);
     return ScheduleEnd{*row->parent, row->name, ScheduleEnd::Next::kCancelled};
@@ -299,7 +282,7 @@ ScheduleEnd Schedules::ended(std::uint64_t number, TryOutcome outcome, std::stri
   return end_child(*row, *parent, outcome, error);
 }
 
-ScheduleEnd Schedules::end_run(ScheduleRow& row, TryOutcome outcome, std::string_view error) {
+ScheduleEnd ScheduleRuns::end_run(ScheduleRow& row, TryOutcome outcome, std::string_view error) {
   const std::int64_t now = now_ms();
   ScheduleEnd end{row.id, row.name, ScheduleEnd::Next::kWaiting};
   if (outcome == TryOutcome::kNeedsCode) {
@@ -339,8 +322,8 @@ ScheduleEnd Schedules::end_run(ScheduleRow& row, TryOutcome outcome, std::string
   return end;
 }
 
-ScheduleEnd Schedules::end_child(ScheduleRow& child, ScheduleRow& parent, TryOutcome outcome,
-                                 std::string_view error) {
+ScheduleEnd ScheduleRuns::end_child(ScheduleRow& child, ScheduleRow& parent, TryOutcome outcome,
+                                    std::string_view error) {
   if (outcome == TryOutcome::kNeedsCode) {
     // The schedule waits for its callback, beginning with the occurrence that did not find it.
     remove(child);
@@ -370,21 +353,75 @@ ScheduleEnd Schedules::end_child(ScheduleRow& child, ScheduleRow& parent, TryOut
   return end;
 }
 
-void Schedules::interrupt_on_purpose() {
+void ScheduleRuns::interrupt_on_purpose() {
   going_ = true;
   line_.give_back_all();
 }
 
-void Schedules::give_back(ScheduleRow& claimed) {
+void ScheduleRuns::give_back(ScheduleRow& claimed) {
   std::optional<ScheduleRow> row = table_.row(claimed.id);
   if (!row) return;
   row->running = 0;
   row->interruptions = std::max(0, row->interruptions - 1);
   store(*row);
-  std::optional<ScheduleRow> parent = parent_of(*row);
+  std::optional<ScheduleRow> parent = table_.parent_of(*row);
   if (!parent) return;
   parent->running = 0;
   store(*parent);
+}
+
+// ---- the clock of the wall ----------------------------------------------------------------------
+
+// Takes over a row of an earlier instance.
+void ScheduleRuns::take_up(ScheduleRow& row, bool has_code) {
+  const std::int64_t now = now_ms();
+  bool changed = false;
+  if (row.running > 0) {  // in an earlier instance
+    row.running = 0;
+    if (row.next_at_ms != 0 && !row.may_overlap()) {
+      const std::int64_t wait = line_.wait_after_cut(row, random_).count();
+      row.next_at_ms = wait > 0 ? now + wait : std::min(row.next_at_ms, now);
+      row.set_at_ms = now;
+    }
+    changed = true;
+  }
+  if (has_code && row.missing > 0 && row.next_at_ms > now) {  // the class may have the callback now
+    row.next_at_ms = now;
+    changed = true;
+  }
+  if (row.set_at_ms > now) {
+    if (row.waits_a_length()) {
+      bound_wait(row, now);
+    } else if (row.is(ScheduleType::kCron)) {
+      reckon_anew(row, row.set_at_ms, now, settings_);
+    }
+    row.set_at_ms = now;
+    changed = true;
+  }
+  if (row.begun_at != 0 && !row.is_one_shot() && !row.over) {
+    const auto missed = reckon_absence(row, row.begun_at, now, settings_);
+    if (missed && *missed > 0) note(row, ScheduleNote::What::kMissed, *missed);
+    row.set_at_ms = missed ? now : std::min(row.begun_at, now);  // else admit() tries again
+    row.begun_at = 0;
+    changed = true;
+  }
+  if (changed) store(row);
+}
+
+void ScheduleRuns::follow(std::int64_t jump_ms) {
+  if (table_.empty()) return;
+  const std::int64_t now = now_ms();
+  for (ScheduleRow& row : table_.load()) {
+    const bool claimed = row.running > 0 && !row.may_overlap();
+    if (row.waits_a_length()) {
+      row.shift(jump_ms);
+    } else if (jump_ms < 0 && row.is(ScheduleType::kCron) && !claimed) {
+      reckon_anew(row, now - jump_ms, now, settings_);
+    } else {
+      continue;
+    }
+    store(row);
+  }
 }
 
 }  // namespace hearth::durable

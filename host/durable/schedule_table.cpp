@@ -173,7 +173,11 @@ std::vector<ScheduleRow> ScheduleTable::all(std::string_view where, Jobs::Params
 }
 
 std::vector<ScheduleRow> ScheduleTable::load() {
-  return all("WHERE kind = 3 ORDER BY seq", {});
+  std::vector<ScheduleRow> rows = all("WHERE kind = 3 ORDER BY seq", {});
+  const auto is_child = [](const ScheduleRow& row) { return row.parent.has_value(); };
+  children_ = static_cast<std::size_t>(std::ranges::count_if(rows, is_child));
+  size_ = rows.size() - children_;
+  return rows;
 }
 
 std::optional<ScheduleRow> ScheduleTable::row(std::string_view id) {
@@ -265,6 +269,13 @@ void ScheduleTable::insert(ScheduleRow& row, std::string_view payload) {
   jobs_.insert(row);
   write(row);
   jobs_.put(row.seq, JobPart::kInput, payload);
+  ++(row.parent ? children_ : size_);
+}
+
+void ScheduleTable::erase(const ScheduleRow& row) {
+  jobs_.erase(row.seq);
+  std::size_t& count = row.parent ? children_ : size_;
+  if (count > 0) --count;
 }
 
 void ScheduleTable::update(ScheduleRow& row) {

@@ -5,6 +5,7 @@
 #include "durable/schedule_types.hpp"
 #include "storage/agent_database.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -78,11 +79,17 @@ class ScheduleTable {
  public:
   explicit ScheduleTable(storage::AgentDatabase& database) : database_(database), jobs_(database) {}
 
-  // All rows, in the order of creation.
+  // All rows, in the order of creation. Once before size() and empty().
   [[nodiscard]] std::vector<ScheduleRow> load();
+  [[nodiscard]] std::size_t size() const { return size_; }  // schedules
+  [[nodiscard]] bool empty() const { return size_ + children_ == 0; }
   // A schedule, or a run of one.
   [[nodiscard]] std::optional<ScheduleRow> row(std::string_view id);
   [[nodiscard]] std::optional<ScheduleRow> find(std::string_view id);  // only schedules
+  // Nothing: it is no run of a schedule that exists.
+  [[nodiscard]] std::optional<ScheduleRow> parent_of(const ScheduleRow& row) {
+    return row.parent ? find(*row.parent) : std::nullopt;
+  }
   [[nodiscard]] std::string payload(std::int64_t seq);  // JSON; "null" if there is no row
   [[nodiscard]] std::vector<ScheduleRow> children(std::string_view parent);
   // The oldest schedule with this likeness: of those that are dead, or of the others without
@@ -112,7 +119,7 @@ class ScheduleTable {
   void insert(ScheduleRow& row, std::string_view payload);
   // Writes the columns that may change.
   void update(ScheduleRow& row);
-  void erase(std::int64_t seq) { jobs_.erase(seq); }
+  void erase(const ScheduleRow& row);
   // Makes the runs of `parent` those of the schedule `heir`.
   void hand_over_children(std::string_view parent, std::string_view heir);
 
@@ -123,6 +130,8 @@ class ScheduleTable {
 
   storage::AgentDatabase& database_;
   Jobs jobs_;
+  std::size_t size_ = 0;      // schedules
+  std::size_t children_ = 0;  // rows of overlapping runs
 };
 
 }  // namespace hearth::durable

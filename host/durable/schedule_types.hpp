@@ -89,4 +89,14 @@ struct ScheduleEnd {
   std::int64_t next_ms = 0;
 };
 
+// For logs: occurrences that were skipped (misfire, overlap), rows that died, rows that were put
+// off because there are no time zones now, and many rows due at once.
+struct ScheduleNote {
+  std::string id;
+  std::string callback;
+  enum class What { kMissed, kOverlapped, kDead, kPutOff, kManyDue } what{};
+  std::uint64_t count = 1;
+  std::string reason{};  // for kDead and kPutOff
+};
+
 }  // namespace hearth::durable

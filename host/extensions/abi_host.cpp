@@ -54,7 +54,8 @@ Result<void> submit(AgentContext& it, std::uint32_t operation, AnyBytes request,
 
 Result<void> cancel(AgentContext& it, std::uint64_t id) {
   const auto done = it.calls().cancel(id);
-  if (done) it.work().cancelled(id);
+  auto* const operations = it.work().find_operations();
+  if (done && operations != nullptr) operations->running().cancelled(id);
   return done;
 }
 

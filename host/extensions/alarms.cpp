@@ -36,7 +36,7 @@ Result<durable::AlarmRequest> checked_alarm(std::string_view method, std::string
 Result<std::string> set_alarm(AgentContext& agent, const durable::AlarmRequest& request) {
   auto set = agent.work().alarms().set(request);
   if (!set) return set.error();
-  agent.work().report(DurableEvent::kAlarmSet, set->id, request.method);
+  agent.work().reports().add(DurableEvent::kAlarmSet, set->id, request.method);
   return durable::with_replaced(*std::move(set));
 }
 

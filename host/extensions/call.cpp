@@ -149,8 +149,8 @@ Result<std::string> CallExtension::notify(const CallRequest& request) {
                                           .trace = event.trace});
   if (id) {
     agent_.work().sent_elsewhere();
-    agent_.work().report(DurableEvent::kNotifyCreate, *id,
-                         its_class + " " + std::string(request.method));
+    agent_.work().reports().add(DurableEvent::kNotifyCreate, *id,
+                                its_class + " " + std::string(request.method));
   }
   return id;
 }

@@ -25,7 +25,7 @@ namespace {
 
 void begin_span(AgentContext& agent, durable::FiberHandle fiber) {
   if (!agent.ports().record_spans()) return;
-  if (const durable::Job* const job = agent.work().fibers().find_running(fiber))
+  if (const durable::Job* const job = agent.work().fibers().runs().find_running(fiber))
     agent.of<WorkSpans>().begin(SpannedWork::kFiber, job->id, job->name);
 }
 
@@ -44,14 +44,14 @@ Result<durable::Fibers::Started> FiberExtension::start(const durable::FiberReque
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
   auto started = agent_.work().fibers().start(request);
   if (started.has_error() || (started->fiber == 0 && !started->is_parked)) return started;
-  agent_.work().keep_trace(durable::JobKind::kFiber, started->id, agent_.calls().trace());
+  agent_.work().reports().keep_trace(durable::JobKind::kFiber, started->id, agent_.calls().trace());
   const std::string name(request.name);  // may lie in a row that the commit ends
   stop_point("managed.start.written");
   agent_.commit_now();  // the record is on disk before the work's first instruction
   stop_point("managed.start.committed");
   if (started->is_parked) return started;
   begin_span(agent_, started->fiber);
-  agent_.work().report(DurableEvent::kFiberRunStarted, started->id, name);
+  agent_.work().reports().add(DurableEvent::kFiberRunStarted, started->id, name);
   if (started->was_offered) agent_.fiber_continued(started->id);
   tell_clients_of_turns(agent_.clients(), agent_.work());
   return started;
@@ -92,12 +92,13 @@ std::vector<std::string> frames_of_turns(const std::vector<durable::TurnNews>& a
 
 void tell_clients_of_turns(Clients& clients, DurableWork& work) {
   for (const std::string& frame :
-       frames_of_turns(work.take_turn_news(), work.fibers().max_turn_recoveries()))
+       frames_of_turns(work.fibers().turns().take(), work.fibers().settings().max_turn_recoveries))
     tell_protocol_clients(clients, frame);
 }
 
 std::vector<std::string> frames_of_standing_turns(DurableWork& work) {
-  return frames_of_turns(work.standing_turns(), work.fibers().max_turn_recoveries());
+  return frames_of_turns(work.fibers().turns().standing(),
+                         work.fibers().settings().max_turn_recoveries);
 }
 
 Result<std::uint64_t> FiberExtension::resume(std::string_view id) {
@@ -118,11 +119,11 @@ Result<void> FiberExtension::stash(std::uint64_t fiber, std::string_view json) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
   const auto id = agent_.work().fibers().stash(fiber, json);
   if (id.has_error()) return id.error();
-  agent_.work().checkpointed(*id);
+  if (auto* const operations = agent_.work().find_operations()) operations->checkpointed(*id);
   stop_point("fiber.stash.written");
   agent_.commit_now();  // a stash that has returned is never lost
   stop_point("fiber.stash.committed");
-  agent_.work().report(DurableEvent::kFiberStash, *id);
+  agent_.work().reports().add(DurableEvent::kFiberStash, *id);
   return {};
 }
 
@@ -144,18 +145,19 @@ Result<std::string> FiberExtension::settled(Result<durable::FiberChange> change,
   stop_point("managed.settle.written");
   agent_.work().stop_at_commit("managed.settle.committed");
   const FiberStatus status = change->status;
-  agent_.work().report(status == FiberStatus::kCompleted ? DurableEvent::kFiberRunCompleted
-                       : status == FiberStatus::kAborted ? DurableEvent::kFiberCancelled
-                       : status == FiberStatus::kPending ? DurableEvent::kFiberRunRetry
-                                                         : DurableEvent::kFiberRunFailed,
-                       change->id, status == FiberStatus::kCompleted ? std::string_view() : why);
+  agent_.work().reports().add(status == FiberStatus::kCompleted ? DurableEvent::kFiberRunCompleted
+                              : status == FiberStatus::kAborted ? DurableEvent::kFiberCancelled
+                              : status == FiberStatus::kPending ? DurableEvent::kFiberRunRetry
+                                                                : DurableEvent::kFiberRunFailed,
+                              change->id,
+                              status == FiberStatus::kCompleted ? std::string_view() : why);
   report_inner(*change, why);
   return std::move(change->record);
 }
 
 Result<std::string> FiberExtension::wait_for_code(std::uint64_t fiber, std::string_view what) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  auto change = agent_.work().wait_for_code(fiber, what);
+  auto change = agent_.work().recovery().wait_for_code(fiber, what);
   if (change.has_error()) return change.error();
   end_span(agent_, *change);
   return std::move(change->record);
@@ -164,25 +166,25 @@ Result<std::string> FiberExtension::wait_for_code(std::uint64_t fiber, std::stri
 Result<std::string> FiberExtension::cancel(std::string_view id, std::string_view key,
                                            std::string_view reason) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  auto change = agent_.work().fibers().cancel(id, key, reason);
+  auto change = agent_.work().fibers().records().cancel(id, key, reason);
   if (change.has_error()) return change.error();
   end_span(agent_, *change);
   stop_point("managed.cancel.written");
   agent_.work().stop_at_commit("managed.cancel.committed");
-  agent_.work().report(DurableEvent::kFiberCancelled, change->id, reason);
+  agent_.work().reports().add(DurableEvent::kFiberCancelled, change->id, reason);
   report_inner(*change, reason);
   return std::move(change->record);
 }
 
 void FiberExtension::report_inner(const durable::FiberChange& outer, std::string_view reason) {
   for (const std::string& id : outer.inner)
-    agent_.work().report(DurableEvent::kFiberCancelled, id, reason);
+    agent_.work().reports().add(DurableEvent::kFiberCancelled, id, reason);
 }
 
 Result<void> FiberExtension::resolve(std::string_view id, std::string_view outcome,
                                      durable::Decides who) {
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
-  const auto change = agent_.work().fibers().resolve(id, outcome, who);
+  const auto change = agent_.work().fibers().records().resolve(id, outcome, who);
   if (change.has_error()) return change.error();
   end_span(agent_, *change);
   report_inner(*change, "its outer fiber was aborted");
@@ -267,7 +269,7 @@ Result<std::string> settle_fiber(AgentContext& it, hearth_fiber fiber, std::uint
 }
 
 Result<std::string> inspect_fiber(AgentContext& it, std::string_view id, std::string_view key) {
-  return it.work().fibers().inspect(id, key);
+  return it.work().fibers().records().inspect(id, key);
 }
 
 // The views of the result point into the plugin's memory.
@@ -284,7 +286,7 @@ Result<durable::FiberFilter> read_fiber_filter(const hearth_fiber_filter& filter
 Result<std::string> list_fibers(AgentContext& it, const hearth_fiber_filter& filter) {
   const auto wanted = read_fiber_filter(filter);
   if (!wanted) return wanted.error();
-  return it.work().fibers().list(*wanted);
+  return it.work().fibers().records().list(*wanted);
 }
 
 Result<std::string> cancel_fiber(AgentContext& it, std::string_view id, std::string_view key,
@@ -297,7 +299,7 @@ Result<void> resolve_fiber(AgentContext& it, std::string_view id, std::string_vi
 }
 
 Result<void> revive_fiber(AgentContext& it, std::string_view id) {
-  return it.work().fibers().retry(id);
+  return it.work().fibers().records().retry(id);
 }
 
 Result<void> remove_fibers(AgentContext& it, const hearth_fiber_filter& filter,
@@ -305,7 +307,7 @@ Result<void> remove_fibers(AgentContext& it, const hearth_fiber_filter& filter,
   const auto wanted = read_fiber_filter(filter);
   if (!wanted) return wanted.error();
   if (auto refusal = it.work_refusal()) return *std::move(refusal);
-  const auto count = it.work().fibers().remove(*wanted);
+  const auto count = it.work().fibers().records().remove(*wanted);
   if (!count) return count.error();
   if (removed != nullptr) *removed = *count;
   return {};

@@ -52,7 +52,7 @@ class FiberExtension {
 // Tells clients that speak the protocol the new states of turns (hearth/ext/fibers.h). The frames
 // leave with the writes of the turn.
 void tell_clients_of_turns(Clients& clients, DurableWork& work);
-// The frames about turns for a client that has just connected (Fibers::standing_turns()).
+// The frames about turns for a client that has just connected (FiberTurns::standing()).
 [[nodiscard]] std::vector<std::string> frames_of_standing_turns(DurableWork& work);
 
 [[nodiscard]] const hearth_fibers_v1& fibers_extension() noexcept;

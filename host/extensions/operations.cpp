@@ -56,7 +56,7 @@ Result<OperationsExtension::Begun> OperationsExtension::begin(
   if (auto refusal = agent_.work_refusal()) return *std::move(refusal);
   if (auto listed = check_listed(agent_, request); listed.has_error()) return listed.error();
   auto begun = agent_.work().operations().begin(request);
-  agent_.work().report_operations();
+  agent_.work().reports().add_operations();
   if (begun.has_error()) return begun.error();
   if (begun->operation != 0 && agent_.ports().record_spans())
     agent_.of<WorkSpans>().begin(SpannedWork::kOperation, begun->id, request.kind);
@@ -72,7 +72,7 @@ Result<OperationsExtension::Begun> OperationsExtension::begin(
     ledger.running().never_begins(begun->operation);
     (void)ledger.settle(begun->operation, OperationOutcome::kCutOff, wait.error().message);
     end_span(agent_, begun->id, to_string(wait.error().code), true);
-    agent_.work().report_operations();
+    agent_.work().reports().add_operations();
     return wait.error();
   }
   ledger.running().waits_for(begun->operation, *wait);
@@ -86,7 +86,7 @@ Result<OperationState> OperationsExtension::settle(std::uint64_t operation,
   auto& ledger = agent_.work().operations();
   const std::string id = ledger.running().id_of(operation);
   const auto state = ledger.settle(operation, outcome, body);
-  agent_.work().report_operations();
+  agent_.work().reports().add_operations();
   if (!state && state.error().code != Errc::kLimitExceeded) return state;
   const OperationState reached = state ? *state : OperationState::kCompleted;
   end_span(agent_, id, to_string(reached), reached != OperationState::kCompleted);
@@ -102,9 +102,9 @@ Result<void> OperationsExtension::resolve(std::string_view id, OperationOutcome 
   const std::string its_id(id);
   const std::string its_actor(actor);
   auto resolved = agent_.work().operations().resolve(id, outcome, result, note, actor);
-  agent_.work().report_operations();
+  agent_.work().reports().add_operations();
   if (!resolved.has_error()) {
-    agent_.work().report(
+    agent_.work().reports().add(
         DurableEvent::kOperationResolved, its_id,
         (outcome == OperationOutcome::kCompleted ? "completed, says " : "not executed, says ") +
             its_actor);
@@ -155,7 +155,9 @@ void tell_clients_of_unknown(Clients& clients, const DueWork& work) {
 
 std::vector<std::string> missed_frames(DurableWork& work) {
   std::vector<std::string> frames = frames_of_standing_turns(work);
-  for (const durable::UnknownOperation& each : work.standing_unknown())
+  auto* const operations = work.find_operations();
+  if (operations == nullptr) return frames;
+  for (const durable::UnknownOperation& each : operations->unknown().standing())
     frames.push_back(frame_of_unknown(each.id, each.kind));
   return frames;
 }
@@ -253,7 +255,7 @@ hearth_status begin_operation(AgentContext& it, const hearth_operation_start& gi
   if (given.can_probe > 1 || given.can_resume > 1 || given.acts_by_request > 1 ||
       given.reserved != 0)
     return fail(it, HEARTH_E_INVALID, "begin() has an unknown flag");
-  if (given.fiber != 0 && it.work().fibers().find_running(given.fiber) == nullptr)
+  if (given.fiber != 0 && it.work().fibers().runs().find_running(given.fiber) == nullptr)
     return fail(it, HEARTH_E_GONE, "the fiber has ended");
   durable::OperationRequest wanted;
   wanted.effect = static_cast<durable::Effect>(given.effect);

@@ -56,7 +56,7 @@ class OperationsExtension {
 // The agent is about to be told of an unknown operation. Tells its clients that speak the protocol:
 //   {"type":"cf_agent_operation_unknown","operation":"...","kind":"charge","text":"..."}
 void tell_clients_of_unknown(Clients& clients, const DueWork& work);
-// The frames for a client that has just connected: about turns (Fibers::standing_turns())
+// The frames for a client that has just connected: about turns (FiberTurns::standing())
 // and about operations (UnknownOperations::standing()). They have the news that still hold.
 [[nodiscard]] std::vector<std::string> missed_frames(DurableWork& work);
 

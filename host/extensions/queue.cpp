@@ -11,8 +11,8 @@ Result<std::string> push_item(AgentContext& agent, const durable::QueueRequest& 
   if (auto refusal = agent.work_refusal()) return *std::move(refusal);
   auto pushed = agent.work().queue().push(request);
   if (pushed.has_error()) return pushed.error();
-  agent.work().keep_trace(durable::JobKind::kItem, pushed->id, agent.calls().trace());
-  agent.work().report(DurableEvent::kQueueCreate, pushed->id, request.callback);
+  agent.work().reports().keep_trace(durable::JobKind::kItem, pushed->id, agent.calls().trace());
+  agent.work().reports().add(DurableEvent::kQueueCreate, pushed->id, request.callback);
   return std::move(pushed->record);
 }
 

@@ -16,19 +16,19 @@ Result<durable::Schedules::Created> create_schedule(AgentContext& agent,
   using Type = durable::ScheduleType;
   const bool once = request.type == Type::kDelay || request.type == Type::kAt;
   if (made->created) {
-    work.keep_trace(durable::JobKind::kSchedule, made->id, agent.calls().trace());
-    work.report(DurableEvent::kScheduleCreate, made->id, request.callback);
+    work.reports().keep_trace(durable::JobKind::kSchedule, made->id, agent.calls().trace());
+    work.reports().add(DurableEvent::kScheduleCreate, made->id, request.callback);
   }
   if (once && request.idempotent == durable::Idempotent::kByType &&
       agent.phase() == AgentPhase::kStarting)
-    work.warn_of_duplicates(request.callback);
+    work.reports().warn_of_duplicates(request.callback);
   return made;
 }
 
 Result<void> cancel_schedule(AgentContext& agent, std::string_view id) {
   if (auto refusal = agent.work_refusal()) return *std::move(refusal);
   auto outcome = agent.work().schedules().cancel(id);
-  if (outcome) agent.work().report(DurableEvent::kScheduleCancel, id);
+  if (outcome) agent.work().reports().add(DurableEvent::kScheduleCancel, id);
   return outcome;
 }
 

@@ -74,10 +74,10 @@ void WorkSpans::end(SpannedWork work, std::string_view id, std::string_view stat
 }
 
 void WorkSpans::end_aborted() {
-  const durable::Fibers& fibers = agent_.work().fibers();
+  durable::Fibers& fibers = agent_.work().fibers();
   std::vector<std::string> aborted;
   for (const auto& [id, span] : running_.at(static_cast<std::size_t>(SpannedWork::kFiber)))
-    if (fibers.row_of(id) == durable::kNoFiber) aborted.push_back(id);
+    if (fibers.recovery().now_of(id) == durable::FiberNow::kNothing) aborted.push_back(id);
   for (const std::string& id : aborted)
     end(SpannedWork::kFiber, id, to_string(durable::FiberStatus::kAborted), true);
 }

@@ -101,8 +101,8 @@ bool AgentStore::dirty() const {
   return commits_.dirty([this] { return wake(); }) || has_unwritten_answers();
 }
 
-bool AgentStore::idle() const {
-  return !loan_.is_out() && work_.idle() && outbox_.empty() && !database_.dirty() &&
+bool AgentStore::idle() {
+  return !loan_.is_out() && work_.fibers().runs().size() == 0 && outbox_.empty() && !database_.dirty() &&
          !has_unwritten_answers();
 }
 

@@ -122,7 +122,7 @@ class AgentStore {
   void give_up(std::string_view what);
   [[nodiscard]] bool broken() const { return broken_.has_value(); }
   // No fiber runs, and nothing waits for a commit or the device.
-  [[nodiscard]] bool idle() const;
+  [[nodiscard]] bool idle();
 
   // ---- the loan ----
   // The WAL is so long that it should be lent before the next event is delivered. `idle`: see

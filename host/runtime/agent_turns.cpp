@@ -208,7 +208,7 @@ void AgentTurns::after_settling() {
   if (Live* live = place_.life.as<Live>()) {
     LiveAgent& agent = *live->live;
     if (agent.store().work().due() ||
-        (work_.permits().recovery && agent.store().work().recovery_due()))
+        (work_.permits().recovery && agent.store().work().recovery().due()))
       work_.look();
   }
   place_.shard.admission.may_be_idle(place_.applicant);

@@ -45,14 +45,14 @@ AgentWork::Then AgentWork::begin_due() {
   if (has_room && agent.store().work_waits_for_room()) return Then::kLeaveIfIdle;
   const bool may_begin =
       has_room && !agent.store().outbox().is_crowded();  // after_turn() comes when some has left
-  if (may_begin && agent.store().work().recovery_due())
+  if (may_begin && agent.store().work().recovery().due())
     place_.services.alarms.ask_to_recover(place_.key, permits_);
   const bool may_notify = !place_.services.object_places.is_crowded();
   const bool has_begun = may_begin && agent.dispatch(permits_.recovery, may_notify);
   count_trial();
   if (place_.life.state() != AgentState::kLive) return Then::kNothing;
-  if (permits_.waking || (permits_.recovery && !agent.store().work().recovering() &&
-                          !agent.store().work().recovery_due()))
+  if (permits_.waking || (permits_.recovery && !agent.store().work().recovery().in_progress() &&
+                          !agent.store().work().recovery().due()))
     give_back();
   if (has_begun) {
     look();
@@ -75,11 +75,11 @@ AgentWork::Then AgentWork::begin_due() {
 void AgentWork::count_trial() {
   Live* live = place_.life.as<Live>();
   if (live == nullptr) return;
-  if (live->live->store().work().take_unreadable()) {
+  if (live->live->store().work().reports().take_unreadable()) {
     live->is_tried = true;
     live->served->starts->count_unreadable(place_.key.name);
-  } else if (!live->is_tried && !live->live->store().work().recovering() &&
-             !live->live->store().work().recovery_due()) {
+  } else if (!live->is_tried && !live->live->store().work().recovery().in_progress() &&
+             !live->live->store().work().recovery().due()) {
     live->is_tried = true;
     live->served->starts->count_start();
   }
@@ -87,8 +87,8 @@ void AgentWork::count_trial() {
 
 void AgentWork::give_back() {
   const Live* live = place_.life.as<Live>();
-  const bool recovers = live != nullptr && (live->live->store().work().recovering() ||
-                                            live->live->store().work().recovery_due());
+  const bool recovers = live != nullptr && (live->live->store().work().recovery().in_progress() ||
+                                            live->live->store().work().recovery().due());
   place_.services.alarms.give_back(permits_, recovers);
   place_.shard.admission.may_be_idle(place_.applicant);
 }

@@ -149,7 +149,7 @@ Result<void> LiveAgent::start(const Span& span) {
   const bool is_object = settings.is_object && !parts_.key.is_sub_agent();
   if (is_object && parts_.services.files.record_object(parts_.key, parts_.services.random))
     store_.commits().directory_was_written(false);
-  store_.work().use(calls_);
+  store_.work().reports().use(calls_);
   store_.load(true);
   if (Result<void> known = check_schema(); known.has_error()) return known;
   // Asked before the instance writes anything. The first write gives a new agent the class's
@@ -403,7 +403,7 @@ std::vector<extensions::Wait> LiveAgent::waits() {
   return all;
 }
 
-bool LiveAgent::idle() const {
+bool LiveAgent::idle() {
   return !entered() && !context_.extensions().keeps_alive() && store_.idle() && calls_.empty() &&
          operations_.empty();
 }

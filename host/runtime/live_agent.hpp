@@ -93,7 +93,7 @@ class LiveAgent {
   [[nodiscard]] std::vector<extensions::Wait> waits();
 
   // No event is in progress and no effect is held back.
-  [[nodiscard]] bool idle() const;
+  [[nodiscard]] bool idle();
   [[nodiscard]] bool entered() const { return code_.on_stack().entered(); }
 
   // ---- the way out ----

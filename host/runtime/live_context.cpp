@@ -29,7 +29,7 @@ void LiveContext::fiber_continued(std::string_view id) {
 
 void LiveContext::works_for(durable::FiberHandle fiber, CallId call) {
   if (!live_.code.is_made()) return;  // the instance is being made, and no fiber runs
-  live_.code.works_for(fiber != 0 ? WorkMark{work().fibers().row_of(fiber)}
+  live_.code.works_for(fiber != 0 ? WorkMark{work().fibers().runs().row_of(fiber)}
                                   : live_.code.work_of(call));
   live_.code.on_stack().go_on_under(live_.work.span_of_run(fiber));
 }

@@ -72,7 +72,7 @@ std::vector<storage::AgentKey> ShardAdmin::waiting(
     std::vector<extensions::Wait> all = waits(slot->key());
     LiveAgent* const live = slot->life().live();
     const auto since =
-        live != nullptr ? live->store().work().fibers().runs_since_ms() : std::nullopt;
+        live != nullptr ? live->store().work().fibers().runs().since_ms() : std::nullopt;
     if (since) all.push_back({.kind = extensions::WaitKind::kRunning, .since_ms = since});
     if (std::ranges::any_of(all, fits)) found.insert(slot->key());
   }

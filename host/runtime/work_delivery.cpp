@@ -60,7 +60,7 @@ WorkDelivery::Next WorkDelivery::begin(bool may_recover, bool may_notify) {
 bool WorkDelivery::send_notice(bool may_notify) {
   extensions::AgentRouter* const agents = parts_.agent.ports().agents;
   if (agents == nullptr) return false;
-  auto due = claim(parts_.store, [&] { return work_.next_notice(may_notify); });
+  auto due = claim(parts_.store, [&] { return work_.dispatch().next_notice(may_notify); });
   if (!due) return false;
   stop_point("notice.claim.committed");
   const std::string notice = due->id;
@@ -70,7 +70,7 @@ bool WorkDelivery::send_notice(bool may_notify) {
 }
 
 std::optional<WorkDelivery::Begun> WorkDelivery::begin_event(bool may_recover) {
-  std::optional<DueWork> due = claim(parts_.store, [&] { return work_.next(may_recover); });
+  std::optional<DueWork> due = claim(parts_.store, [&] { return work_.dispatch().next(may_recover); });
   if (parts_.store.broken()) return std::nullopt;
   extensions::tell_clients_of_turns(parts_.clients, work_);
   if (!due) return std::nullopt;
@@ -80,7 +80,7 @@ std::optional<WorkDelivery::Begun> WorkDelivery::begin_event(bool may_recover) {
   const extensions::Span span = parts_.services.spans.below(extensions::read_span(due->trace));
   if (due->step) {
     const UnderSpan under(parts_.code, span);
-    work_.report(*due->step, due->id, due->name);
+    work_.reports().add(*due->step, due->id, due->name);
   }
   const auto [id, call] = parts_.calls.begin(due->kind, span);
   Begun begun{due->kind, id, due->name, std::exchange(due->body, {}), due->timeout};
@@ -94,7 +94,7 @@ void WorkDelivery::ended(const CallInProgress& call, const Result<std::string_vi
   if (!call.work) return;
   const UnderSpan under(parts_.code, call.span);
   parts_.store.guard([&] {
-    work_.ended(*call.work, outcome);
+    work_.dispatch().ended(*call.work, outcome);
     auto* const spans = parts_.agent.extensions().find<extensions::WorkSpans>();
     if (spans != nullptr && call.kind == EventKind::kFiberRecovered) spans->end_aborted();
     extensions::tell_clients_of_turns(parts_.clients, work_);
@@ -103,28 +103,28 @@ void WorkDelivery::ended(const CallInProgress& call, const Result<std::string_vi
 
 void WorkDelivery::notice_ended(const OperationNews& news) {
   parts_.store.guard([&] {
-    work_.notice_ended(news.notice, extensions::notice_outcome(news.outcome, news.flags));
+    work_.dispatch().notice_ended(news.notice, extensions::notice_outcome(news.outcome, news.flags));
   });
 }
 
 void WorkDelivery::report_left_over() {
   using extensions::DurableEvent;
-  for (const durable::LeftOver& fiber : work_.fibers().take_left_over()) {
+  for (const durable::LeftOver& fiber : work_.fibers().recovery().take_left_over()) {
     const UnderSpan under(parts_.code, span_of_left_over(fiber.id));
-    if (fiber.was_running) work_.report(DurableEvent::kFiberRunInterrupted, fiber.id, fiber.name);
-    work_.report(DurableEvent::kFiberRecoveryDetected, fiber.id, fiber.name);
+    if (fiber.was_running) work_.reports().add(DurableEvent::kFiberRunInterrupted, fiber.id, fiber.name);
+    work_.reports().add(DurableEvent::kFiberRecoveryDetected, fiber.id, fiber.name);
   }
 }
 
 // The span under which the fiber was begun, not the one of the start that finds it.
 extensions::Span WorkDelivery::span_of_left_over(std::string_view fiber) {
   extensions::Span span;
-  parts_.store.guard([&] { span = extensions::read_span(work_.trace_of_fiber(fiber)); });
+  parts_.store.guard([&] { span = extensions::read_span(work_.reports().trace_of_fiber(fiber)); });
   return span;
 }
 
 void WorkDelivery::continued(std::string_view fiber) {
-  work_.continued(fiber);
+  work_.recovery().continued(fiber);
   parts_.calls.for_each([&](CallId /*id*/, CallInProgress& call) {
     if (!call.work || call.work->kind != EventKind::kFiberRecovered || call.work->id != fiber)
       return;
@@ -135,7 +135,7 @@ void WorkDelivery::continued(std::string_view fiber) {
 
 extensions::Span WorkDelivery::span_of_run(durable::FiberHandle fiber) {
   auto* const spans = parts_.agent.extensions().find<extensions::WorkSpans>();
-  const durable::Job* const job = spans != nullptr ? work_.fibers().find_running(fiber) : nullptr;
+  const durable::Job* const job = spans != nullptr ? work_.fibers().runs().find_running(fiber) : nullptr;
   return job != nullptr ? spans->span_of(extensions::SpannedWork::kFiber, job->id)
                         : extensions::Span();
 }

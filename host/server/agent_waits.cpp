@@ -51,11 +51,12 @@ std::string_view word(Urgency urgency) {
 // Reads what the agent's own database says, on its shard.
 std::vector<Wait> durable_waits(extensions::AgentContext& agent, bool is_live) {
   std::vector<Wait> waits = work_waits(agent.database(), is_live);
-  for (durable::UnknownOperation& each : agent.work().standing_unknown())
-    waits.push_back({.kind = WaitKind::kUnknown,
-                     .subject = std::move(each.id),
-                     .detail = std::move(each.kind),
-                     .since_ms = each.since_ms});
+  if (auto* const operations = agent.work().find_operations())
+    for (durable::UnknownOperation& each : operations->unknown().standing())
+      waits.push_back({.kind = WaitKind::kUnknown,
+                       .subject = std::move(each.id),
+                       .detail = std::move(each.kind),
+                       .since_ms = each.since_ms});
   std::ranges::move(chat_waits(agent), std::back_inserter(waits));
   if (agent.settings().operations.kinds.empty()) return waits;
   for (durable::UsedUpBudget& each : agent.work().operations().budgets().used_up())

@@ -80,7 +80,7 @@ std::string fiber_key(std::string_view turn) {
 
 // The record of the fiber that runs the turn; null: none does.
 Result<Json> fiber_of(AgentContext& agent, std::string_view turn) {
-  const auto text = agent.work().fibers().inspect("", fiber_key(turn));
+  const auto text = agent.work().fibers().records().inspect("", fiber_key(turn));
   if (!text) return Json();
   return parse_host_json(*text);
 }

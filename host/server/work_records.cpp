@@ -45,10 +45,10 @@ constexpr std::array<Kind, 4> kKinds{
            durable::FiberFilter filter;
            filter.after = after;
            filter.limit = kAtOnce;
-           return agent.work().fibers().list(filter);
+           return agent.work().fibers().records().list(filter);
          },
          [](AgentContext& agent, std::string_view id) {
-           return agent.work().fibers().inspect(id, "");
+           return agent.work().fibers().records().inspect(id, "");
          }},
     Kind{"schedule",
          [](AgentContext& agent, std::string_view after) -> Result<std::string> {
@@ -87,7 +87,7 @@ constexpr std::array<Action, 11> kActions{
            }},
     Action{"fiber", "revive",
            [](AgentContext& agent, std::string_view id, const api::WorkChange&) {
-             return agent.work().fibers().retry(id, durable::Decides::kOperator);
+             return agent.work().fibers().records().retry(id, durable::Decides::kOperator);
            }},
     Action{"schedule", "run",
            [](AgentContext& agent, std::string_view id, const api::WorkChange&) {

@@ -100,9 +100,10 @@ std::vector<FiberRecord> fibers_of(extensions::AgentContext& agent, bool is_live
   }
   for (FiberRecord& fiber : fibers) {
     if (!is_live) continue;
-    const durable::Fibers& live = agent.work().fibers();
-    fiber.recovering = live.is_recovering(fiber.id);
-    fiber.running = !fiber.recovering && live.row_of(fiber.id) != durable::kNoFiber;
+    durable::Fibers& live = agent.work().fibers();
+    const durable::FiberNow now = live.recovery().now_of(fiber.id);
+    fiber.recovering = now == durable::FiberNow::kRecovers;
+    fiber.running = now == durable::FiberNow::kRuns;
   }
   return fibers;
 }
@@ -110,7 +111,7 @@ std::vector<FiberRecord> fibers_of(extensions::AgentContext& agent, bool is_live
 std::string fiber_records_of(extensions::AgentContext& agent) {
   return all_of(
       [&](const std::string& after) {
-        return agent.work().fibers().list({.after = after, .limit = 100});
+        return agent.work().fibers().records().list({.after = after, .limit = 100});
       },
       true);
 }

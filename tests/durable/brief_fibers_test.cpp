@@ -54,10 +54,10 @@ TEST_F(BriefFibersTest, P10_ItsRecordGoesWithItsEndHoweverThatComes) {
     EXPECT_EQ(change.status, end) << "who has ended it learns what became of it";
     EXPECT_EQ(status("x"), "none");
     EXPECT_EQ(rows(), 0);
-    EXPECT_FALSE(fibers_->tellings().due()) << "there is no telling";
+    EXPECT_FALSE(fibers_->ends().tellings().due()) << "there is no telling";
   }
   begin("x");
-  EXPECT_TRUE(fibers_->cancel("x", "", "enough"));
+  EXPECT_TRUE(fibers_->records().cancel("x", "", "enough"));
   database_->commit();
   crash();
   EXPECT_EQ(rows(), 0) << "a cancelled one does not come back";
@@ -70,14 +70,14 @@ TEST_F(BriefFibersTest, P10_ADeadOneIsToldAndKeptAsLongAsAFailedOne) {
   ASSERT_TRUE(recover());
   hook_fails("x", "no");
   EXPECT_EQ(status("x"), "error");
-  const auto told = fibers_->next_untold();
+  const auto told = fibers_->ends().next_untold();
   ASSERT_TRUE(told);
-  fibers_->told("x", true);
+  fibers_->ends().told("x", true);
   database_->commit();
   clock_.advance(settings_.keep_failed - seconds(1));
-  EXPECT_FALSE(fibers_->sweep());
+  EXPECT_FALSE(fibers_->ends().sweep());
   clock_.advance(seconds(2));
-  EXPECT_TRUE(fibers_->sweep());
+  EXPECT_TRUE(fibers_->ends().sweep());
   EXPECT_EQ(rows(), 0);
 }
 
@@ -101,7 +101,7 @@ TEST_F(BriefFibersTest, P11_AValueIsKeptUntilItsParentHasEnded) {
   const auto parent = begin("parent");
   const auto child = begin("child", "parent/child/1", "parent");
   settle(child.fiber, FiberStatus::kCompleted, "7");
-  EXPECT_FALSE(fibers_->tellings().due()) << "there is no telling";
+  EXPECT_FALSE(fibers_->ends().tellings().due()) << "there is no telling";
   crash();
   FiberRequest again = brief("", "parent/child/1", "parent");
   again.take_up = true;
@@ -141,7 +141,7 @@ TEST_F(BriefFibersTest, P11_ADeadParentKeepsTheValuesForItsRevival) {
   hook_fails("parent", "no");
   EXPECT_EQ(status("child"), "completed");
   EXPECT_FALSE(fibers_->start(brief("third"))) << "both count";
-  EXPECT_TRUE(fibers_->retry("parent"));
+  EXPECT_TRUE(fibers_->records().retry("parent"));
   database_->commit();
   ASSERT_TRUE(recover());
   settle(resume("parent"), FiberStatus::kCompleted);
@@ -185,7 +185,7 @@ TEST_F(BriefFibersTest, P11_ADeadChildOutlivesItsParentAndAnInterruptedParentKee
   settle(begin("value", "kept/value/1", "kept").fiber, FiberStatus::kCompleted, "7");
   crash();
   ASSERT_TRUE(recover());
-  EXPECT_TRUE(fibers_->recovered("kept", ""));
+  EXPECT_TRUE(fibers_->recovery().recovered("kept", ""));
   database_->commit();
   EXPECT_EQ(status("kept"), "interrupted");
   EXPECT_EQ(status("value"), "completed");
@@ -278,7 +278,7 @@ TEST_F(BriefFibersTest, WhatIsBeingOfferedIsTakenUpAndItsHookDecidesNothing) {
   const auto taken = start(again);
   EXPECT_NE(taken.fiber, 0U);
   EXPECT_TRUE(taken.was_offered);
-  EXPECT_EQ(fibers_->recovered("x", "").error().code, Errc::kNotFound);
+  EXPECT_EQ(fibers_->recovery().recovered("x", "").error().code, Errc::kNotFound);
   EXPECT_EQ(status("x"), "running");
 }
 
@@ -289,7 +289,7 @@ TEST_F(BriefFibersTest, AnUnknownNameWaitsForAnotherInstanceAtNoCost) {
   crash();
   for (int life = 0; life < 30; ++life) {
     ASSERT_TRUE(recover()) << life;
-    EXPECT_TRUE(fibers_->unknown("x"));
+    EXPECT_TRUE(fibers_->recovery().unknown("x"));
     database_->commit();
     EXPECT_TRUE(inspect("x").at("waits_for_code"));
     EXPECT_EQ(inspect("x").at("attempts"), 0);
@@ -306,16 +306,16 @@ TEST_F(BriefFibersTest, P12_WhatWaitsForCodeWaitsForAsLongAsItTakes) {
   begin("x", "k");
   crash();
   ASSERT_TRUE(recover());
-  EXPECT_TRUE(fibers_->unknown("x"));
+  EXPECT_TRUE(fibers_->recovery().unknown("x"));
   database_->commit();
   for (int life = 0; life < 3; ++life) {
     clock_.advance(10 * settings_.keep_failed);
-    EXPECT_FALSE(fibers_->sweep());
+    EXPECT_FALSE(fibers_->ends().sweep());
     EXPECT_FALSE(fibers_->due());
     EXPECT_TRUE(inspect("x").at("waits_for_code"));
     crash();
     ASSERT_TRUE(recover()) << "each instance is asked";
-    EXPECT_TRUE(fibers_->unknown("x"));
+    EXPECT_TRUE(fibers_->recovery().unknown("x"));
     database_->commit();
   }
   crash();
@@ -329,10 +329,10 @@ TEST_F(BriefFibersTest, P12_ItCountsAmongTheRecordsAndACancelEndsIt) {
   begin("x", "k");
   crash();
   ASSERT_TRUE(recover());
-  EXPECT_TRUE(fibers_->unknown("x"));
+  EXPECT_TRUE(fibers_->recovery().unknown("x"));
   database_->commit();
   EXPECT_EQ(fibers_->start(brief("y")).error().code, Errc::kLimitExceeded);
-  EXPECT_TRUE(fibers_->cancel("x", "", "the shop is closed"));
+  EXPECT_TRUE(fibers_->records().cancel("x", "", "the shop is closed"));
   EXPECT_EQ(rows(), 0);
   EXPECT_NE(begin("y").fiber, 0U);
 }
@@ -373,7 +373,7 @@ TEST_F(BriefFibersTest, AFinalFailureOfTheHookIsTheLast) {
   begin("x");
   crash();
   ASSERT_TRUE(recover());
-  EXPECT_TRUE(fibers_->failed("x", "no", true).dead);
+  EXPECT_TRUE(fibers_->recovery().failed("x", "no", true).dead);
 }
 
 // ---- poison -------------------------------------------------------------------------------------
@@ -413,11 +413,11 @@ TEST_F(BriefFibersTest, P8_TheReasonIsNamedAndARevivalBeginsAnew) {
   settings_.max_crashes = 1;
   begin("x");
   crash_in_its_code();
-  EXPECT_FALSE(fibers_->begin_recovery());
-  const auto dead = fibers_->take_given_up();
+  EXPECT_FALSE(fibers_->recovery().begin());
+  const auto dead = fibers_->recovery().line().take_given_up();
   ASSERT_EQ(dead.size(), 1U);
   EXPECT_EQ(dead[0].why, kPoison);
-  EXPECT_TRUE(fibers_->retry("x"));
+  EXPECT_TRUE(fibers_->records().retry("x"));
   database_->commit();
   EXPECT_TRUE(recover());
 }
@@ -436,23 +436,23 @@ TEST_F(BriefFibersTest, P8_OnlyTheFiberWhoseWorkItWasCounts) {
   begin("poison");
   begin("patient");
   for (int run = 0; run < 2; ++run) {
-    const FiberRow poison = fibers_->row_of("poison");
+    const FiberRow poison = fibers_->runs().row_of("poison");
     EXPECT_NE(poison, kNoFiber);
-    EXPECT_NE(poison, fibers_->row_of("patient"));
+    EXPECT_NE(poison, fibers_->runs().row_of("patient"));
     crash_in_its_code(poison);
     clock_.advance(hours(1));
     if (run == 1) break;
     for (int i = 0; i < 2; ++i) {
-      const auto offered = fibers_->begin_recovery();
+      const auto offered = fibers_->recovery().begin();
       ASSERT_TRUE(offered);
-      (void)fibers_->offer(offered->id);
+      (void)fibers_->recovery().offer(offered->id);
       resume(offered->id);
     }
   }
-  const auto offered = fibers_->begin_recovery();
+  const auto offered = fibers_->recovery().begin();
   ASSERT_TRUE(offered);
   EXPECT_EQ(offered->id, "patient");
-  const auto dead = fibers_->take_given_up();
+  const auto dead = fibers_->recovery().line().take_given_up();
   EXPECT_EQ(dead, (std::vector<GivenUp>{{"poison", kPoison}}));
   EXPECT_EQ(count("SELECT sum(fatal_attempts) FROM cf_agents_jobs WHERE id = 'patient'"), 0);
 }
@@ -469,19 +469,20 @@ TEST_F(BriefFibersTest, P8_WhatWasNoFibersWorkCountsForNone) {
 
 TEST_F(BriefFibersTest, ARowIsThatOfAFiberThatRunsOrIsBeingRecovered) {
   const FiberHandle first = begin("x").fiber;
-  const FiberRow row = fibers_->row_of(first);
+  const FiberRow row = fibers_->runs().row_of(first);
   EXPECT_NE(row, kNoFiber);
-  EXPECT_EQ(fibers_->row_of("x"), row);
-  EXPECT_EQ(fibers_->row_of(first + 1), kNoFiber);
+  EXPECT_EQ(fibers_->runs().row_of("x"), row);
+  EXPECT_EQ(fibers_->runs().row_of(first + 1), kNoFiber);
   crash();
-  EXPECT_EQ(fibers_->row_of("x"), kNoFiber) << "it waits";
-  ASSERT_TRUE(recover());
-  EXPECT_EQ(fibers_->row_of("x"), row);
+  EXPECT_EQ(fibers_->runs().row_of("x"), kNoFiber) << "it waits";
+  ASSERT_EQ(fibers_->recovery().begin().value_or(Interrupted()).row, row);
+  EXPECT_EQ(fibers_->runs().row_of("x"), kNoFiber) << "it does not run yet";
+  EXPECT_EQ(fibers_->recovery().now_of("x"), FiberNow::kRecovers);
   const FiberHandle again = resume("x");
-  EXPECT_EQ(fibers_->row_of(again), row);
+  EXPECT_EQ(fibers_->runs().row_of(again), row);
   EXPECT_TRUE(fibers_->settle(again, FiberStatus::kCompleted, ""));
-  EXPECT_EQ(fibers_->row_of(again), kNoFiber);
-  EXPECT_EQ(fibers_->row_of("x"), kNoFiber);
+  EXPECT_EQ(fibers_->runs().row_of(again), kNoFiber);
+  EXPECT_EQ(fibers_->runs().row_of("x"), kNoFiber);
 }
 
 TEST_F(BriefFibersTest, P8_NoughtIsNoBound) {

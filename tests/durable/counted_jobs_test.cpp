@@ -89,14 +89,14 @@ class TellingKind final : public Kind {
   explicit TellingKind(World& world) : fibers_(*world.database, world.clock, world.random, {}) {
     fibers_.load();
   }
-  WorkPart& part() override { return fibers_.tellings(); }
+  WorkPart& part() override { return fibers_.ends().tellings(); }
   void add() override {
     const auto fiber = fibers_.start({.name = "work"});
     ASSERT_TRUE(fiber);
     ASSERT_TRUE(fibers_.settle(fiber->fiber, FiberStatus::kCompleted, "1"));
   }
-  bool begin() override { return fibers_.next_untold().has_value(); }
-  std::vector<GivenUp> given_up() override { return fibers_.tellings().take_given_up(); }
+  bool begin() override { return fibers_.ends().next_untold().has_value(); }
+  std::vector<GivenUp> given_up() override { return fibers_.ends().tellings().take_given_up(); }
 
  private:
   Fibers fibers_;

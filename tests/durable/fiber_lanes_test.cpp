@@ -69,12 +69,12 @@ TEST_F(FiberLanesTest, P16_TheOrderSurvivesRestarts) {
   start_in_lane("b");
   start_in_lane("c");
   crash();
-  EXPECT_EQ(fibers_->take_left_over().size(), 1U) << "the others were not interrupted";
+  EXPECT_EQ(fibers_->recovery().take_left_over().size(), 1U) << "the others were not interrupted";
   EXPECT_EQ(offered(), "a interrupted");
   EXPECT_EQ(offered(), "");
   settle(resume("a"), FiberStatus::kCompleted);
   crash();
-  EXPECT_TRUE(fibers_->take_left_over().empty());
+  EXPECT_TRUE(fibers_->recovery().take_left_over().empty());
   EXPECT_EQ(offered(), "b lane");
   crash();  // before it has begun
   clock_.advance(hours(1));
@@ -98,7 +98,7 @@ TEST_F(FiberLanesTest, P16_AFiberHoldsItsLaneUntilItIsSettled) {
   EXPECT_EQ(offered(), "") << "it waits for its retry";
   clock_.advance(hours(1));
   EXPECT_EQ(offered(), "a retry");
-  ASSERT_TRUE(fibers_->unknown("a"));
+  ASSERT_TRUE(fibers_->recovery().unknown("a"));
   database_->commit();
   EXPECT_EQ(offered(), "") << "it waits for code";
   crash();
@@ -113,14 +113,14 @@ TEST_F(FiberLanesTest, P16_AFiberHoldsItsLaneUntilItIsSettled) {
   resume("b");
   start_in_lane("c");
 
-  ASSERT_TRUE(fibers_->retry("a"));
+  ASSERT_TRUE(fibers_->records().retry("a"));
   database_->commit();
   EXPECT_EQ(offered(), "") << "a revived fiber waits for its lane";
-  ASSERT_TRUE(fibers_->cancel("b", "", "enough"));
+  ASSERT_TRUE(fibers_->records().cancel("b", "", "enough"));
   EXPECT_EQ(offered(), "a interrupted") << "it was started first";
-  ASSERT_TRUE(fibers_->cancel("c", "", "enough"));
+  ASSERT_TRUE(fibers_->records().cancel("c", "", "enough"));
   EXPECT_EQ(status("c"), "aborted") << "without having begun";
-  ASSERT_TRUE(fibers_->cancel("a", "", "enough"));
+  ASSERT_TRUE(fibers_->records().cancel("a", "", "enough"));
   EXPECT_EQ(offered(), "");
 }
 
@@ -135,8 +135,8 @@ TEST_F(FiberLanesTest, NothingElseBeginsAParkedFiber) {
   EXPECT_FALSE(joined.is_parked) << "it was there";
   EXPECT_EQ(joined.id, "b");
   crash();
-  fibers_->plan(std::vector<std::string>{"b", "a"});
-  EXPECT_FALSE(fibers_->claim_uncounted("b"));
+  fibers_->recovery().plan(std::vector<std::string>{"b", "a"});
+  EXPECT_FALSE(fibers_->recovery().claim_uncounted("b"));
   EXPECT_EQ(offered(), "a interrupted");
   settle(resume("a"), FiberStatus::kCompleted);
   const auto taken = start(second);
@@ -150,13 +150,13 @@ TEST_F(FiberLanesTest, ATurnThatBeginsIsNoNews) {
     turn.is_turn = true;
     start(turn);
   }
-  ASSERT_TRUE(fibers_->cancel("a", "", "enough"));
+  ASSERT_TRUE(fibers_->records().cancel("a", "", "enough"));
   EXPECT_EQ(offered(), "b lane");
   resume("b");
-  EXPECT_TRUE(fibers_->take_turn_news().empty());
+  EXPECT_TRUE(fibers_->turns().take().empty());
   crash();
   EXPECT_EQ(offered(), "b interrupted");
-  ASSERT_EQ(fibers_->take_turn_news().size(), 1U);
+  ASSERT_EQ(fibers_->turns().take().size(), 1U);
 }
 
 TEST_F(FiberLanesTest, ALaneHasALabelAndNoParent) {

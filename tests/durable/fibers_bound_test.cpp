@@ -45,7 +45,7 @@ class FibersBoundTest : public FibersFixture {
     crash();
   }
   void revive() {
-    ASSERT_TRUE(fibers_->retry("m"));
+    ASSERT_TRUE(fibers_->records().retry("m"));
     database_->commit();
   }
 
@@ -107,7 +107,7 @@ TEST_F(FibersBoundTest, P7_WorkThatFailsAndIsTriedAgainIsNoCrash) {
     clock_.advance(hours(1));
     ASSERT_TRUE(recover()) << failure;
     fiber = *fibers_->resume("m");
-    EXPECT_FALSE(fibers_->recovered("m", "")) << "its hook has ended";
+    EXPECT_FALSE(fibers_->recovery().recovered("m", "")) << "its hook has ended";
     database_->commit();
   }
   EXPECT_EQ(status("m"), "running");

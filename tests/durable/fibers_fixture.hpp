@@ -77,7 +77,7 @@ class FibersFixture : public ::testing::Test {
     return *change;
   }
   Json inspect(std::string_view id) {
-    const auto record = fibers_->inspect(id, "");
+    const auto record = fibers_->records().inspect(id, "");
     return record ? *parse_json(*record) : Json();
   }
   std::string status(std::string_view id) {
@@ -86,11 +86,11 @@ class FibersFixture : public ::testing::Test {
   }
   // The next fiber that is offered, as members of its event.
   std::optional<Json> recover() {
-    const auto fiber = fibers_->begin_recovery();
-    (void)fibers_->take_given_up();
+    const auto fiber = fibers_->recovery().begin();
+    (void)fibers_->recovery().line().take_given_up();
     std::optional<Json> body;
     if (fiber) {
-      const Offered offered = fibers_->offer(fiber->id);
+      const Offered offered = fibers_->recovery().offer(fiber->id);
       body = Json{{"record", *parse_json(offered.record)}, {"reason", offered.reason}};
     }
     database_->commit();
@@ -101,10 +101,10 @@ class FibersFixture : public ::testing::Test {
     database_->commit();
   }
   void hook_fails(std::string_view id, std::string_view why) {
-    (void)fibers_->failed(id, why);
+    (void)fibers_->recovery().failed(id, why);
     database_->commit();
   }
-  Json listed(const FiberFilter& filter) { return *parse_json(*fibers_->list(filter)); }
+  Json listed(const FiberFilter& filter) { return *parse_json(*fibers_->records().list(filter)); }
   static std::string ids(const Json& records) {
     std::string all;
     for (const Json& record : records) all += record["id"].get<std::string>() + " ";

@@ -47,7 +47,7 @@ class FibersInnerTest : public FibersFixture {
 
 TEST_F(FibersInnerTest, P15_ACancelEndsThemHoweverDeep) {
   begin_family();
-  expect_ended(fibers_->cancel("outer", "", "enough"));
+  expect_ended(fibers_->records().cancel("outer", "", "enough"));
 }
 
 TEST_F(FibersInnerTest, P15_AlsoThoseThatDoNotRun) {
@@ -55,7 +55,7 @@ TEST_F(FibersInnerTest, P15_AlsoThoseThatDoNotRun) {
   crash();
   ASSERT_TRUE(recover());
   ASSERT_TRUE(recover());  // two are being offered
-  expect_ended(fibers_->cancel("outer", "", "enough"));
+  expect_ended(fibers_->records().cancel("outer", "", "enough"));
 }
 
 TEST_F(FibersInnerTest, P15_AlsoIfItsOwnWorkEndsItAsAborted) {
@@ -66,7 +66,7 @@ TEST_F(FibersInnerTest, P15_AlsoIfItsOwnWorkEndsItAsAborted) {
 TEST_F(FibersInnerTest, P15_AlsoIfADeadOneIsResolvedAsAborted) {
   begin_family();
   die("outer", "too often");
-  expect_ended(fibers_->resolve("outer", R"({"status":"aborted","error":"enough"})"));
+  expect_ended(fibers_->records().resolve("outer", R"({"status":"aborted","error":"enough"})"));
 }
 
 TEST_F(FibersInnerTest, P15_AnyOtherEndLeavesThemAlone) {
@@ -75,13 +75,13 @@ TEST_F(FibersInnerTest, P15_AnyOtherEndLeavesThemAlone) {
   EXPECT_EQ(change.inner, Ids{});
   EXPECT_FALSE(parse_json(change.record)->contains("inner"));
   EXPECT_EQ(status("middle"), "running");
-  EXPECT_EQ(fibers_->cancel("leaf", "", "enough")->inner, Ids{}) << "not those above it";
+  EXPECT_EQ(fibers_->records().cancel("leaf", "", "enough")->inner, Ids{}) << "not those above it";
   EXPECT_EQ(status("middle"), "running");
 }
 
 TEST_F(FibersInnerTest, P15_NoneBeginsBelowOneThatIsOver) {
   begin_family();
-  EXPECT_TRUE(fibers_->cancel("middle", "", "enough"));
+  EXPECT_TRUE(fibers_->records().cancel("middle", "", "enough"));
   settle(outer_, FiberStatus::kCompleted);
   for (const char* const parent : {"middle", "outer", "nobody"})
     EXPECT_EQ(fibers_->start(below("late", parent)).error().code, Errc::kNotFound) << parent;

@@ -40,12 +40,12 @@ class FiberMarksTest : public FibersFixture {
   // "t 2": a second recovery begins.
   Heard heard() {
     Heard all;
-    for (const TurnNews& each : fibers_->take_turn_news()) all.push_back(text_of(each));
+    for (const TurnNews& each : fibers_->turns().take()) all.push_back(text_of(each));
     return all;
   }
   Heard standing() {
     Heard all;
-    for (const TurnNews& each : fibers_->standing_turns()) all.push_back(text_of(each));
+    for (const TurnNews& each : fibers_->turns().standing()) all.push_back(text_of(each));
     return all;
   }
   static std::string text_of(const TurnNews& news) {
@@ -117,7 +117,7 @@ TEST_F(FiberMarksTest, ATurnThatWasGivenUpStandsUntilALaterOneBegins) {
   EXPECT_EQ(standing(), Heard{"t no"});
   start_turn("u");
   EXPECT_EQ(standing(), Heard{});
-  EXPECT_TRUE(fibers_->cancel("no turn", "", ""));
+  EXPECT_TRUE(fibers_->records().cancel("no turn", "", ""));
   database_->commit();
   crash();
   EXPECT_EQ(standing(), Heard{});
@@ -128,7 +128,7 @@ TEST_F(FiberMarksTest, ATurnThatWasGivenUpStandsUntilALaterOneBegins) {
   EXPECT_EQ(standing(), Heard{});
   crash();
   EXPECT_EQ(standing(), Heard{}) << "though nothing is left of the later one";
-  ASSERT_TRUE(fibers_->retry("t"));
+  ASSERT_TRUE(fibers_->records().retry("t"));
   database_->commit();
   ASSERT_TRUE(recover());
   give_up("t", "again");

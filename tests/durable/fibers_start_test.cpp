@@ -3,7 +3,7 @@
 // The behaviours that users of such platforms rely on, by number in the list of acceptance
 // behaviours (section 4.3), and the test of each. A waiter, which lives above this layer, waits for
 // the change that settle(), cancel() and recovered() return, or for next_untold(). "records":
-// fibers_records_test.cpp; "recovery": fibers_recovery_test.cpp.
+// fiber_records_test.cpp; "recovery": fiber_recovery_test.cpp.
 //
 //   28      AStartIsAnsweredWithAReceiptAndEndsWithAResult
 //   29      TheSameKeyJoinsAndRunsNothing
@@ -89,7 +89,7 @@ TEST_F(FibersStartTest, TheSameKeyJoinsAndRunsNothing) {
   again = start(wanted);
   EXPECT_EQ(again.fiber, 0U);
   EXPECT_EQ(parse_json(again.record)->at("result"), 1);
-  EXPECT_EQ(fibers_->running(), 0U);
+  EXPECT_EQ(fibers_->runs().size(), 0U);
 }
 
 TEST_F(FibersStartTest, TheSameIdJoinsAndRunsNothing) {
@@ -98,7 +98,7 @@ TEST_F(FibersStartTest, TheSameIdJoinsAndRunsNothing) {
   EXPECT_EQ(start("mine").fiber, 0U);
   crash();
   EXPECT_EQ(start("mine").fiber, 0U);
-  EXPECT_EQ(fibers_->due_list().size(), 1U);
+  EXPECT_EQ(fibers_->recovery().due_list().size(), 1U);
 }
 
 TEST_F(FibersStartTest, P9_AnIdWithAnotherKeyIsAConflict) {
@@ -209,7 +209,7 @@ TEST_F(FibersStartTest, ThePolicySaysWhatASettledKeyMeans) {
   EXPECT_NE(second.fiber, 0U);
   EXPECT_EQ(status("i"), "running");
   EXPECT_EQ(inspect("i")["error"], nullptr);
-  EXPECT_FALSE(fibers_->next_untold()) << "the old one is gone";
+  EXPECT_FALSE(fibers_->ends().next_untold()) << "the old one is gone";
   crash();
   EXPECT_EQ(status("i"), "recovering");
 }
@@ -238,9 +238,9 @@ TEST_F(FibersStartTest, RecordsAreBoundedInNumber) {
   EXPECT_EQ(fibers_->start(request("d")).error().code, Errc::kLimitExceeded);
   FiberFilter one;
   one.limit = 1;
-  ASSERT_EQ(*fibers_->remove(one), 1U);
+  ASSERT_EQ(*fibers_->records().remove(one), 1U);
   start("d");
-  while (const auto change = fibers_->next_untold()) fibers_->told(change->id, true);
+  while (const auto change = fibers_->ends().next_untold()) fibers_->ends().told(change->id, true);
   clock_.advance(settings_.keep_completed);
   start("e");  // records whose time is over are removed
   EXPECT_EQ(ids(listed({})), "e d ");
@@ -289,16 +289,16 @@ TEST_F(FibersStartTest, P2_ALateEndDoesNotUndoACancel) {
   wanted.key = "k";
   const auto started = start(wanted);
   ASSERT_TRUE(fibers_->stash(started.fiber, "1"));
-  const auto change = fibers_->cancel("", "k", "not wanted");
+  const auto change = fibers_->records().cancel("", "k", "not wanted");
   ASSERT_TRUE(change);
   EXPECT_EQ(change->status, FiberStatus::kAborted);
   EXPECT_EQ(parse_json(change->record)->at("error"), "not wanted");
   database_->commit();
-  EXPECT_EQ(fibers_->running(), 0U);
+  EXPECT_EQ(fibers_->runs().size(), 0U);
   EXPECT_EQ(fibers_->stash(started.fiber, "2").error().code, Errc::kNotFound);
   EXPECT_EQ(fibers_->settle(started.fiber, FiberStatus::kCompleted, "3").error().code,
             Errc::kNotFound);
-  EXPECT_EQ(fibers_->cancel("x", "", "again").error().code, Errc::kNotFound);
+  EXPECT_EQ(fibers_->records().cancel("x", "", "again").error().code, Errc::kNotFound);
   crash();
   const Json record = inspect("x");
   EXPECT_EQ(record["status"], "aborted");
@@ -309,14 +309,14 @@ TEST_F(FibersStartTest, P2_ALateEndDoesNotUndoACancel) {
 }
 
 TEST_F(FibersStartTest, OneIsNamedByItsIdOrByItsKey) {
-  EXPECT_EQ(fibers_->inspect("x", "").error().code, Errc::kNotFound);
-  EXPECT_EQ(fibers_->inspect("", "").error().code, Errc::kInvalidArgument);
-  EXPECT_EQ(fibers_->inspect("x", "k").error().code, Errc::kInvalidArgument);
-  EXPECT_EQ(fibers_->cancel("", "k", "").error().code, Errc::kNotFound);
+  EXPECT_EQ(fibers_->records().inspect("x", "").error().code, Errc::kNotFound);
+  EXPECT_EQ(fibers_->records().inspect("", "").error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->records().inspect("x", "k").error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->records().cancel("", "k", "").error().code, Errc::kNotFound);
   FiberRequest wanted = request("x");
   wanted.key = "k";
   start(wanted);
-  EXPECT_EQ(*fibers_->inspect("", "k"), *fibers_->inspect("x", ""));
+  EXPECT_EQ(*fibers_->records().inspect("", "k"), *fibers_->records().inspect("x", ""));
 }
 
 // ---- retries ------------------------------------------------------------------------------------
@@ -387,7 +387,7 @@ TEST_F(FibersStartTest, WhatWaitsForItsRetryCanBeCancelled) {
   FiberRequest wanted = request("x");
   wanted.max_retries = 1;
   settle(start(wanted).fiber, FiberStatus::kError, "busy");
-  ASSERT_TRUE(fibers_->cancel("x", "", "enough"));
+  ASSERT_TRUE(fibers_->records().cancel("x", "", "enough"));
   database_->commit();
   crash();
   EXPECT_EQ(status("x"), "aborted");
@@ -414,7 +414,7 @@ TEST_F(FibersStartTest, WorkMayEndWithAnOutcomeThatHasAReason) {
   EXPECT_EQ(record["error"], "no tokens are left today");
   EXPECT_EQ(record["reason"], "budget");
   EXPECT_EQ(record["failures"], 1);
-  const auto told = fibers_->next_untold();
+  const auto told = fibers_->ends().next_untold();
   ASSERT_TRUE(told);
   EXPECT_EQ(parse_json(told->record)->at("reason"), "budget");
   settle(start("y").fiber, FiberStatus::kError, "no");

@@ -44,8 +44,8 @@ class FibersTest : public FibersFixture {
   }
   // The next fiber that is offered. What was given up before it is settled, as DurableWork does.
   std::optional<Interrupted> offer() {
-    auto found = fibers_->begin_recovery();
-    given_up_ = fibers_->take_given_up();
+    auto found = fibers_->recovery().begin();
+    given_up_ = fibers_->recovery().line().take_given_up();
     database_->commit();
     return found;
   }
@@ -56,7 +56,7 @@ class FibersTest : public FibersFixture {
     return fiber ? *fiber : 0;
   }
   void recovered(const std::string& id) {
-    EXPECT_TRUE(fibers_->recovered(id, ""));
+    EXPECT_TRUE(fibers_->recovery().recovered(id, ""));
     database_->commit();
   }
 
@@ -153,7 +153,7 @@ TEST_F(FibersTest, R7_AFailedRecoveryWaitsLongerEachTimeAndTheWaitSurvivesAResta
     const auto fiber = offer();
     ASSERT_TRUE(fiber);
     EXPECT_EQ(fiber->attempt, failures) << "the count is on disk too";
-    const auto failure = fibers_->failed(fiber->id, "no");
+    const auto failure = fibers_->recovery().failed(fiber->id, "no");
     database_->commit();
     crash();
     EXPECT_FALSE(fibers_->due()) << "the wait is on disk";
@@ -180,7 +180,7 @@ TEST_F(FibersTest, AfterMaxAttemptsAFiberIsDeadUntilItIsRevived) {
   clock_.advance(std::chrono::hours(24));
   EXPECT_FALSE(fibers_->due());
   EXPECT_TRUE(fibers_->wake().none()) << "a dead fiber wakes nobody";
-  ASSERT_TRUE(fibers_->retry(id));
+  ASSERT_TRUE(fibers_->records().retry(id));
   database_->commit();
   EXPECT_EQ(offer()->attempt, 1);
 }
@@ -241,7 +241,7 @@ TEST_F(FibersTest, AWaitKeepsItsLengthWhenTheClockIsSetBackWhileItLasts) {
   crash();
   const auto fiber = offer();
   ASSERT_TRUE(fiber);
-  const auto failure = fibers_->failed(fiber->id, "no");
+  const auto failure = fibers_->recovery().failed(fiber->id, "no");
   const std::int64_t wait = failure.next_at_ms - unix_millis(clock_.wall_now());
   clock_.set_wall(clock_.wall_now() - std::chrono::hours(1));
   EXPECT_FALSE(fibers_->due());
@@ -273,11 +273,11 @@ TEST_F(FibersTest, OnlyAFiberThatIsBeingRecoveredCanBeResumed) {
 
 TEST_F(FibersTest, OnlyADeadFiberIsRevived) {
   const std::string id = start_named("work").id;
-  EXPECT_EQ(fibers_->retry(id).error().code, Errc::kNotFound) << "it runs";
+  EXPECT_EQ(fibers_->records().retry(id).error().code, Errc::kNotFound) << "it runs";
   crash();
-  EXPECT_EQ(fibers_->retry(id).error().code, Errc::kNotFound) << "it waits";
+  EXPECT_EQ(fibers_->records().retry(id).error().code, Errc::kNotFound) << "it waits";
   ASSERT_TRUE(offer());
-  EXPECT_EQ(fibers_->retry(id).error().code, Errc::kNotFound) << "it is being offered";
+  EXPECT_EQ(fibers_->records().retry(id).error().code, Errc::kNotFound) << "it is being offered";
   EXPECT_FALSE(offer());
 }
 
@@ -348,9 +348,9 @@ TEST_F(FibersTest, TheDueOnesAreListedWithoutBeingOffered) {
   hook_fails(old.id, "no");
   clock_.advance(milliseconds(300));  // more than the random part of a wait
   hook_fails(waits.id, "no");
-  EXPECT_TRUE(fibers_->due_list().empty()) << "one has a hook, the others wait";
+  EXPECT_TRUE(fibers_->recovery().due_list().empty()) << "one has a hook, the others wait";
   clock_.advance(seconds(2));
-  const auto due = fibers_->due_list();
+  const auto due = fibers_->recovery().due_list();
   ASSERT_EQ(due.size(), 2U);
   EXPECT_EQ(due[0].name, "old");
   EXPECT_EQ(due[0].attempt, 2);
@@ -366,8 +366,8 @@ TEST_F(FibersTest, P5_APlanSaysWhoComesFirstAndTheOthersFollowOldestFirst) {
   }
   crash();
   const std::vector<std::string> order{ids[2], "unknown", ids[1], ids[2]};
-  fibers_->plan(order);
-  EXPECT_EQ(fibers_->due_list().front().name, "c");
+  fibers_->recovery().plan(order);
+  EXPECT_EQ(fibers_->recovery().due_list().front().name, "c");
   std::string offered;
   while (const auto fiber = offer()) offered += fiber->name;
   EXPECT_EQ(offered, "cbad");
@@ -392,11 +392,11 @@ TEST_F(FibersTest, P6_AFiberIsNotOfferedWhileAHookIsToDecideAboutIt) {
 
 TEST_F(FibersTest, ASettledFiberHasNoHandle) {
   const FiberHandle fiber = start("x").fiber;
-  EXPECT_EQ(fibers_->find_running(fiber)->id, "x");
-  ASSERT_TRUE(fibers_->cancel("x", "", "stop"));
+  EXPECT_EQ(fibers_->runs().find_running(fiber)->id, "x");
+  ASSERT_TRUE(fibers_->records().cancel("x", "", "stop"));
   EXPECT_EQ(fibers_->stash(fiber, "1").error().code, Errc::kNotFound);
-  EXPECT_EQ(fibers_->find_running(fiber), nullptr);
-  EXPECT_EQ(fibers_->row_of("x"), kNoFiber);
+  EXPECT_EQ(fibers_->runs().find_running(fiber), nullptr);
+  EXPECT_EQ(fibers_->runs().row_of("x"), kNoFiber);
 }
 
 // What an agent does at each wake and in each turn, in instructions of the database.
@@ -408,8 +408,8 @@ TEST_F(FibersTest, TensOfThousandsOfDeadFibersCostALiveOneNothing) {
     fibers_.emplace(*database_, clock_, random_, settings_);
     fibers_->load();
     EXPECT_TRUE(fibers_->due());
-    EXPECT_EQ(fibers_->due_list().size(), 1U);
-    EXPECT_EQ(fibers_->next_due_id(), interrupted);
+    EXPECT_EQ(fibers_->recovery().due_list().size(), 1U);
+    EXPECT_EQ(fibers_->recovery().next_due_id(), interrupted);
     return steps.count();
   };
   const auto alone = effort();
@@ -420,7 +420,7 @@ TEST_F(FibersTest, TensOfThousandsOfDeadFibersCostALiveOneNothing) {
   EXPECT_LE(effort(), alone + 20) << "a jump more here and there";
   const hearth::testing::CountedSteps steps(*database_);
   EXPECT_EQ(ids(listed({.after = "dead 15000", .limit = 1, .dead = true})), "dead 14999 ");
-  EXPECT_TRUE(fibers_->retry("dead 20000"));
+  EXPECT_TRUE(fibers_->records().retry("dead 20000"));
   EXPECT_LT(steps.count(), 2'000U)
       << "a page, and one of them, are found without a look at the others";
 }

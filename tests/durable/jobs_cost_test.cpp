@@ -87,9 +87,9 @@ std::vector<Cost> costs_with(int jobs) {
   };
   measure("wake time", [&] {
     return fibers.wake().at_ms && schedules.wake().at_ms && queue.wake().working &&
-           fibers.tellings().wake().none();
+           fibers.ends().tellings().wake().none();
   });
-  measure("claim a fiber", [&] { return fibers.begin_recovery().has_value(); });
+  measure("claim a fiber", [&] { return fibers.recovery().begin().has_value(); });
   measure("wake time after it", [&] { return fibers.wake().at_ms.has_value(); });
   std::string item;
   measure("claim an item", [&] {
@@ -99,11 +99,11 @@ std::vector<Cost> costs_with(int jobs) {
   });
   measure("end of an item",
           [&] { return queue.ended(item, TryOutcome::kDone).next == TryEnd::kDone; });
-  measure("claim a run", [&] { return schedules.begin_due().has_value(); });
+  measure("claim a run", [&] { return schedules.runs().begin_due().has_value(); });
   measure("wake time of schedules", [&] { return schedules.wake().at_ms.has_value(); });
-  measure("list 5 records", [&] { return fibers.list({.limit = 5}).has_value(); });
+  measure("list 5 records", [&] { return fibers.records().list({.limit = 5}).has_value(); });
   measure("list 5 open records",
-          [&] { return fibers.list({.statuses = 7, .limit = 5}).has_value(); });
+          [&] { return fibers.records().list({.statuses = 7, .limit = 5}).has_value(); });
   measure("list 5 schedules", [&] {
     ScheduleFilter filter;
     filter.limit = 5;
@@ -131,7 +131,7 @@ std::vector<Cost> costs_with(int jobs) {
           [&] { return notices.push({"ChatRoom", "new", "note", "[1]", ""}).has_value(); });
   measure("checkpoint of a parent", [&] {
     EXPECT_TRUE(fibers.stash(parent->fiber, "1"));
-    return !fibers.inspect("child", "");
+    return !fibers.records().inspect("child", "");
   });
   measure("end of a parent",
           [&] { return fibers.settle(parent->fiber, FiberStatus::kCompleted, "").has_value(); });
@@ -139,7 +139,7 @@ std::vector<Cost> costs_with(int jobs) {
   notices.close();
   schedules.close();
   queue.close();
-  fibers.tellings().close();
+  fibers.ends().tellings().close();
   fibers.close();
   return costs;
 }

@@ -40,7 +40,7 @@ class OperationsOfFibersTest : public OperationsFixture {
     return begin(fiber, effect, false, key);
   }
   void cancel(const std::string& id) {
-    EXPECT_TRUE(fibers_->cancel(id, "", "no more"));
+    EXPECT_TRUE(fibers_->records().cancel(id, "", "no more"));
     database_->commit();
   }
   void checkpoint(FiberHandle fiber, const std::string& id) {
@@ -290,7 +290,7 @@ TEST_F(OperationsOfFibersTest, WhatADeadFiberHasLeftIsUnknownAndAskedForIfItIsRe
   EXPECT_TRUE(ledger_->due()) << "the agent is told";
   crash_all();
   EXPECT_EQ(state(probe.id), "unknown");
-  ASSERT_TRUE(fibers_->retry("f"));
+  ASSERT_TRUE(fibers_->records().retry("f"));
   database_->commit();
   const FiberHandle revived = resume("f");
   const OperationBegun asked = begin(revived, Effect::kProbe);

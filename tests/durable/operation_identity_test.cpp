@@ -58,7 +58,7 @@ class OperationsIdentityTest : public OperationsFixture {
     }
     database.commit();
     ledger.close();
-    fibers.tellings().close();
+    fibers.ends().tellings().close();
     fibers.close();
     database.close();
     return ids;

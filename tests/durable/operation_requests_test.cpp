@@ -436,7 +436,7 @@ TEST_F(OperationRequestsTest, P10_WhatHasBegunIsUnknownWhenItsFiberIsOver) {
   crash_all();
   EXPECT_FALSE(ledger_->due()) << "the fiber's recovery decides";
   EXPECT_EQ(record().at("state"), "interrupted");
-  ASSERT_TRUE(fibers_->cancel("f", "", "no more"));
+  ASSERT_TRUE(fibers_->records().cancel("f", "", "no more"));
   database_->commit();
   crash_all();
   EXPECT_EQ(record().at("state"), "unknown");

@@ -42,7 +42,7 @@ class OperationTransitionsTest : public FibersFixture {
   OperationSettings limits_;
   OperationTable table_{*database_};
   OperationAnswers answers_{table_};
-  OperationFibers of_fibers_{*database_, *fibers_};
+  OperationFibers of_fibers_{*database_, fibers_->runs()};
   RunningOperations running_;
   OperationBudgets budgets_{table_, clock_, limits_};
   OperationRecords records_{table_, answers_, of_fibers_, running_};

@@ -48,8 +48,8 @@ class OperationsFixture : public FibersFixture {
   }
   // Resumes the interrupted fiber.
   FiberHandle resume(const std::string& id) {
-    while (const auto fiber = fibers_->begin_recovery()) {
-      (void)fibers_->offer(fiber->id);
+    while (const auto fiber = fibers_->recovery().begin()) {
+      (void)fibers_->recovery().offer(fiber->id);
       if (fiber->id != id) continue;
       const auto handle = fibers_->resume(id);
       EXPECT_TRUE(handle);

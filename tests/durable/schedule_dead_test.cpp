@@ -5,7 +5,7 @@ namespace hearth::durable {
 namespace {
 
 using std::chrono::hours;
-using What = Schedules::Note::What;
+using What = ScheduleNote::What;
 
 class ScheduleDeadTest : public SchedulesFixture {
  protected:
@@ -26,7 +26,7 @@ class ScheduleDeadTest : public SchedulesFixture {
 
 TEST_F(ScheduleDeadTest, WhyOneDiedIsToldWithIt) {
   dead(delay(0));
-  const auto notes = schedules_->take_notes();
+  const auto notes = schedules_->runs().take_notes();
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_EQ(notes[0].what, What::kDead);
   EXPECT_EQ(notes[0].reason,

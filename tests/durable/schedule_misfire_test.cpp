@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using Next = ScheduleEnd::Next;
-using What = Schedules::Note::What;
+using What = ScheduleNote::What;
 
 class ScheduleMisfireTest : public SchedulesFixture {};
 
@@ -252,7 +252,7 @@ TEST_F(ScheduleMisfireTest, OverlapAllowRunsBeside) {
     EXPECT_EQ(body(*run)["id"], created.id);
     runs.push_back(*run);
   }
-  EXPECT_EQ(schedules_->running(), 3U);
+  EXPECT_EQ(schedules_->runs().line().claimed().size(), 3U);
   EXPECT_EQ(schedules_->size(), 1U);
   EXPECT_EQ(list().size(), 1U) << "runs are no schedules";
   EXPECT_EQ(state(created.id), "running");
@@ -390,9 +390,9 @@ TEST_F(ScheduleMisfireTest, ManyDueOneShotRowsOfOneCallbackAreTold) {
   for (int i = 0; i < 12; ++i) create(every(1 + i, "interval"));
   clock_.advance(seconds(1));
   std::size_t runs = 0;
-  std::vector<Schedules::Note> notes;
+  std::vector<ScheduleNote> notes;
   while (const auto run = begin()) {
-    for (auto& note : schedules_->take_notes())
+    for (auto& note : schedules_->runs().take_notes())
       if (note.what == What::kManyDue) notes.push_back(note);
     end(*run);
     ++runs;

@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using Next = ScheduleEnd::Next;
-using What = Schedules::Note::What;
+using What = ScheduleNote::What;
 
 class ScheduleRunsTest : public SchedulesFixture {};
 
@@ -51,7 +51,7 @@ TEST_F(ScheduleRunsTest, NothingBeginsEarly) {
 TEST_F(ScheduleRunsTest, P2_AOneShotRowGoesInTheTransactionThatReportsItsRun) {
   const auto created = create(delay(0));
   const auto run = begin();
-  EXPECT_EQ(schedules_->ended(run->run, TryOutcome::kDone, "").next, Next::kGone);
+  EXPECT_EQ(schedules_->runs().ended(run->run, TryOutcome::kDone, "").next, Next::kGone);
   crash();  // before the commit
   EXPECT_EQ(schedules_->size(), 1U);
   const auto again = begin();
@@ -68,7 +68,7 @@ TEST_F(ScheduleRunsTest, P3_ARecurringRowGetsItsNextTimeInTheTransactionThatRepo
   const std::int64_t due = now();
   auto run = begin();
   clock_.advance(milliseconds(300));
-  const ScheduleEnd ended = schedules_->ended(run->run, TryOutcome::kDone, "");
+  const ScheduleEnd ended = schedules_->runs().ended(run->run, TryOutcome::kDone, "");
   EXPECT_EQ(ended.next, Next::kWaiting);
   EXPECT_EQ(ended.next_ms, now() + 1'000) << "counted from the end of the run";
   crash();
@@ -94,9 +94,9 @@ TEST_F(ScheduleRunsTest, P5_ASlowRunHoldsUpNobody) {
   const auto slow = begin();
   create(delay(0, "quick"));
   EXPECT_EQ(run_all(), "quick ");
-  EXPECT_EQ(schedules_->running(), 1U);
+  EXPECT_EQ(schedules_->runs().line().claimed().size(), 1U);
   end(*slow);
-  EXPECT_EQ(schedules_->running(), 0U);
+  EXPECT_EQ(schedules_->runs().line().claimed().size(), 0U);
 }
 
 TEST_F(ScheduleRunsTest, P5_AsManyRunAtOnceAsMayAndTheNextBeginsWhenOneEnds) {
@@ -202,7 +202,7 @@ TEST_F(ScheduleRunsTest, ARowThatIsCancelledWhileItRunsIsCancelled) {
     EXPECT_EQ(state(other.id), "waiting");
     ASSERT_TRUE(schedules_->cancel(other.id));
     EXPECT_EQ(schedules_->size(), 0U);
-    EXPECT_EQ(schedules_->running(), 0U);
+    EXPECT_EQ(schedules_->runs().line().claimed().size(), 0U);
   }
 }
 

@@ -227,8 +227,10 @@ TEST_F(ScheduleTableTest, WritesWaitForTheCommitAndEraseErases) {
   EXPECT_TRUE(table_->load().empty());
   insert("b");
   database_->commit();
-  table_->erase(table_->find("b")->seq);
+  EXPECT_EQ(table_->size(), 1U);
+  table_->erase(*table_->find("b"));
   EXPECT_FALSE(table_->find("b"));
+  EXPECT_TRUE(table_->empty());
   EXPECT_TRUE(table_->load().empty());
 }
 

@@ -8,7 +8,7 @@ namespace {
 using std::chrono::hours;
 using std::chrono::minutes;
 using std::chrono::seconds;
-using What = Schedules::Note::What;
+using What = ScheduleNote::What;
 
 enum class Zones { kThere, kUnavailable, kGone };
 Zones zones = Zones::kThere;  // NOLINT: a plain function looks at it
@@ -37,7 +37,7 @@ class ScheduleZonesTest : public SchedulesFixture {
   // The reasons of the notes of one kind since the last look.
   std::vector<std::string> reasons(What what) {
     std::vector<std::string> result;
-    for (const auto& note : schedules_->take_notes())
+    for (const auto& note : schedules_->runs().take_notes())
       if (note.what == what) result.push_back(note.reason);
     return result;
   }

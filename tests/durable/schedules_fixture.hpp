@@ -53,13 +53,13 @@ class SchedulesFixture : public ::testing::Test {
     return created ? *created : Schedules::Created{};
   }
   std::optional<ScheduleRun> begin() {
-    auto run = schedules_->begin_due();
+    auto run = schedules_->runs().begin_due();
     database_->commit();
     return run;
   }
   ScheduleEnd end(const ScheduleRun& run, TryOutcome outcome = TryOutcome::kDone,
                   std::string_view error = "it broke") {
-    const ScheduleEnd ended = schedules_->ended(run.run, outcome, error);
+    const ScheduleEnd ended = schedules_->runs().ended(run.run, outcome, error);
     database_->commit();
     return ended;
   }
@@ -105,9 +105,10 @@ class SchedulesFixture : public ::testing::Test {
 
   [[nodiscard]] std::int64_t now() const { return unix_millis(clock_.wall_now()); }
   void set_wall_by(std::chrono::milliseconds by) { clock_.set_wall(clock_.wall_now() + by); }
-  std::size_t notes(Schedules::Note::What what) {
+  std::size_t notes(ScheduleNote::What what) {
     std::size_t count = 0;
-    for (const auto& note : schedules_->take_notes()) count += note.what == what ? note.count : 0;
+    for (const auto& note : schedules_->runs().take_notes())
+      count += note.what == what ? note.count : 0;
     return count;
   }
 

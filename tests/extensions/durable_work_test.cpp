@@ -1,108 +1,21 @@
 // What DurableWork returns and in which order, over a real database. Tests through the whole
 // runtime: tests/runtime/live_agent_schedules_test.cpp and live_agent_work_test.cpp.
-#include "extensions/durable_work.hpp"
-
-#include "support/manual_clock.hpp"
-#include "support/recording_logger.hpp"
-#include "support/seeded_random.hpp"
-#include "support/temp_directory.hpp"
-
-#include <gtest/gtest.h>
+#include "extensions/durable_work_fixture.hpp"
 
 #include <algorithm>
 #include <map>
-#include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
 namespace hearth::extensions {
 namespace {
 
-class DurableWorkTest : public ::testing::Test {
- protected:
-  DurableWorkTest() { open(); }
-
-  void open(const std::optional<durable::EndedProcess>& ended = std::nullopt,
-            bool needed_person = false, bool has_code = true) {
-    database_ = std::make_unique<storage::AgentDatabase>(directory_.path() / "a.db", agent_);
-    work_ = std::make_unique<DurableWork>(*database_, agent_, clock_, random_, settings_, events_,
-                                          stops_);
-    work_->load(ended, needed_person, has_code);
-  }
-  // As after a crash of the process: committed data stays.
-  void crash(const std::optional<durable::EndedProcess>& ended = std::nullopt) {
-    database_->commit();
-    work_->close();
-    work_.reset();
-    database_.reset();
-    open(ended);
-  }
-  DueWork take(bool may_recover = false) {
-    auto work = work_->next(may_recover);
-    EXPECT_TRUE(work);
-    return work ? std::move(*work) : DueWork{};
-  }
-  void schedule(const char* callback) {
-    durable::ScheduleRequest request;
-    request.type = durable::ScheduleType::kDelay;
-    request.callback = callback;
-    EXPECT_TRUE(work_->schedules().create(request));
-  }
-  void schedule_minutely() {
-    durable::ScheduleRequest minutely;
-    minutely.type = durable::ScheduleType::kCron;
-    minutely.callback = "tick";
-    minutely.cron = "* * * * *";
-    minutely.time_zone = "Europe/Berlin";
-    EXPECT_TRUE(work_->schedules().create(minutely));
-  }
-  void push(const char* callback) {
-    durable::QueueRequest request;
-    request.callback = callback;
-    EXPECT_TRUE(work_->queue().push(request));
-  }
-  // A fiber whose record goes with its end.
-  void begin(const std::string& id) {
-    durable::FiberRequest request;
-    request.name = "work";
-    request.id = id;
-    request.keeping = durable::FiberKeeping::kBrief;
-    EXPECT_TRUE(work_->fibers().start(request));
-  }
-  // The first offer, after the plan, which says nothing.
-  DueWork take_offer() {
-    const DueWork plan = take(true);
-    EXPECT_EQ(plan.kind, EventKind::kFibersRecovered);
-    work_->ended(plan, std::string_view());
-    return take(true);
-  }
-  void settle_one(const char* id) {
-    durable::FiberRequest request;
-    request.name = "work";
-    request.id = id;
-    const auto started = work_->fibers().start(request);
-    ASSERT_TRUE(started);
-    EXPECT_TRUE(work_->fibers().settle(started->fiber, durable::FiberStatus::kCompleted, ""));
-  }
-
-  hearth::testing::TempDirectory directory_;
-  hearth::testing::ManualClock clock_;
-  hearth::testing::SeededRandom random_{7};
-  hearth::testing::RecordingLogger logger_;
-  DurableLog events_{logger_};
-  StopPointsAtCommit stops_;
-  ClassSettings settings_;
-  const storage::AgentKey agent_{"Counter", "a"};
-  std::unique_ptr<storage::AgentDatabase> database_;
-  std::unique_ptr<DurableWork> work_;
-};
+class DurableWorkTest : public DurableWorkFixture {};
 
 TEST_F(DurableWorkTest, P5_AnAgentWithoutAnyHasNothingAndLeavesNothing) {
   EXPECT_TRUE(work_->empty());
   EXPECT_FALSE(work_->due());
-  EXPECT_FALSE(work_->recovery_due());
-  EXPECT_FALSE(work_->next(true));
+  EXPECT_FALSE(work_->recovery().due());
+  EXPECT_FALSE(work_->dispatch().next(true));
   EXPECT_TRUE(work_->wake().none());
   EXPECT_FALSE(work_->next_look_ms());
   EXPECT_FALSE(database_->exists());
@@ -119,8 +32,8 @@ TEST_F(DurableWorkTest, EachPartIsFoundAgain) {
   crash();
   EXPECT_FALSE(work_->empty());
   EXPECT_TRUE(work_->due());
-  EXPECT_TRUE(work_->recovery_due());
-  EXPECT_TRUE(work_->idle()) << "nothing runs in this instance";
+  EXPECT_TRUE(work_->recovery().due());
+  EXPECT_EQ(work_->fibers().runs().size(), 0U) << "nothing runs in this instance";
 }
 
 TEST_F(DurableWorkTest, WorkIsUnderTheTraceUnderWhichItWasBegun) {
@@ -131,16 +44,17 @@ TEST_F(DurableWorkTest, WorkIsUnderTheTraceUnderWhichItWasBegun) {
   begin("fiber");
   const std::string tick = work_->schedules().list({}).substr(8, 36);  // [{"id":"...
   const std::string item = work_->queue().list({})->substr(8, 36);
-  work_->keep_trace(JobKind::kSchedule, tick, "trace of the schedule");
-  work_->keep_trace(JobKind::kSchedule, tick, "and not of what finds it again");
-  work_->keep_trace(JobKind::kItem, item, "trace of the item");
-  work_->keep_trace(JobKind::kFiber, "told", "trace of the record");
-  work_->keep_trace(JobKind::kFiber, "fiber", "trace of the fiber");
+  work_->reports().keep_trace(JobKind::kSchedule, tick, "trace of the schedule");
+  work_->reports().keep_trace(JobKind::kSchedule, tick, "and not of what finds it again");
+  work_->reports().keep_trace(JobKind::kItem, item, "trace of the item");
+  work_->reports().keep_trace(JobKind::kFiber, "told", "trace of the record");
+  work_->reports().keep_trace(JobKind::kFiber, "fiber", "trace of the fiber");
   push("untraced");
   crash();
   std::map<EventKind, std::string> traces;
-  while (const auto work = work_->next(true)) {
-    if (work->kind == EventKind::kFibersRecovered) work_->ended(*work, std::string_view());
+  while (const auto work = work_->dispatch().next(true)) {
+    if (work->kind == EventKind::kFibersRecovered)
+      work_->dispatch().ended(*work, std::string_view());
     traces[work->kind] = work->trace;
   }
   EXPECT_EQ(traces,
@@ -165,21 +79,21 @@ TEST_F(DurableWorkTest, P1_TheKindsTakeTurns) {
 TEST_F(DurableWorkTest, RecoveryBeginsOnlyIfItMay) {
   begin("fiber");
   crash();
-  EXPECT_FALSE(work_->next(false));
-  EXPECT_FALSE(work_->recovering());
+  EXPECT_FALSE(work_->dispatch().next(false));
+  EXPECT_FALSE(work_->recovery().in_progress());
   const DueWork hook = take_offer();
   EXPECT_EQ(hook.kind, EventKind::kFiberRecovered);
   EXPECT_EQ(hook.name, "work");
-  EXPECT_TRUE(work_->recovering());
-  EXPECT_FALSE(work_->recovery_due()) << "one at a time";
-  work_->ended(hook, std::string_view());
-  EXPECT_FALSE(work_->recovering());
+  EXPECT_TRUE(work_->recovery().in_progress());
+  EXPECT_FALSE(work_->recovery().due()) << "one at a time";
+  work_->dispatch().ended(hook, std::string_view());
+  EXPECT_FALSE(work_->recovery().in_progress());
 }
 
 TEST_F(DurableWorkTest, P2_WhatWasClaimedAndNotEndedComesAgainAndCounts) {
   push("item");
   EXPECT_EQ(take().kind, EventKind::kQueueItem);
-  EXPECT_FALSE(work_->next(false)) << "one item at a time";
+  EXPECT_FALSE(work_->dispatch().next(false)) << "one item at a time";
   for (int crashes = 1; crashes < durable::kMostCrashes; ++crashes) {
     crash(durable::EndedProcess{});
     clock_.advance(std::chrono::hours(1));  // however long it waits after a crash
@@ -187,7 +101,7 @@ TEST_F(DurableWorkTest, P2_WhatWasClaimedAndNotEndedComesAgainAndCounts) {
   }
   crash(durable::EndedProcess{});
   clock_.advance(std::chrono::hours(1));
-  EXPECT_FALSE(work_->next(false));
+  EXPECT_FALSE(work_->dispatch().next(false));
   EXPECT_EQ(logger_.count("warn queue:dead"), 1U);
 }
 
@@ -210,7 +124,7 @@ TEST_F(DurableWorkTest, ARunWhoseNextTimeCannotBeFoundIsToldAsItEnds) {
   clock_.advance(std::chrono::minutes(1));
   const DueWork run = take();
   zones_are_there = false;
-  work_->ended(run, std::string_view());
+  work_->dispatch().ended(run, std::string_view());
   EXPECT_EQ(logger_.count("zones cannot be read: it is kept and looked at again"), 1U);
 }
 
@@ -219,13 +133,13 @@ TEST_F(DurableWorkTest, TheLogSaysWhyAScheduleIsDeadOrPutOff) {
   settings_.schedules.find_zone = &no_zones;
   crash();
   clock_.advance(std::chrono::minutes(1));
-  EXPECT_FALSE(work_->next(false));
-  EXPECT_FALSE(work_->next(false));
+  EXPECT_FALSE(work_->dispatch().next(false));
+  EXPECT_FALSE(work_->dispatch().next(false));
   EXPECT_EQ(logger_.count("zones cannot be read: it is kept and looked at again"), 1U);
   EXPECT_EQ(logger_.count("warn schedule:dead"), 0U);
   settings_.schedules.find_zone = &no_such_zone;
   crash();
-  EXPECT_FALSE(work_->next(false));
+  EXPECT_FALSE(work_->dispatch().next(false));
   EXPECT_EQ(logger_.count("there is no such zone"), 1U);
   EXPECT_EQ(logger_.count("warn schedule:dead"), 1U);
   EXPECT_EQ(logger_.count("warn schedule:error"), 1U);
@@ -235,145 +149,9 @@ TEST_F(DurableWorkTest, TheLogSaysWhyAScheduleIsDeadOrPutOff) {
   clock_.advance(std::chrono::minutes(1));
   const DueWork run = take();
   EXPECT_EQ(run.name, "tick");
-  work_->ended(run, std::string_view());
+  work_->dispatch().ended(run, std::string_view());
   EXPECT_EQ(logger_.count("warn schedule:error"), 1U);
   EXPECT_EQ(logger_.count("interrupted"), 0U);
-}
-
-TEST_F(DurableWorkTest, P4_ThePlanIsAskedForOnceAndItsFirstAttemptIsOnDiskBefore) {
-  begin("one");
-  begin("two");
-  crash();
-  const DueWork plan = take(true);
-  ASSERT_EQ(plan.kind, EventKind::kFibersRecovered);
-  EXPECT_TRUE(work_->recovering());
-  EXPECT_FALSE(work_->next(true)) << "nothing is offered before the plan";
-  crash();  // the plan killed the process
-  const DueWork alone = take(true);
-  ASSERT_EQ(alone.kind, EventKind::kFibersRecovered);
-  EXPECT_EQ(alone.id, "two") << "the other one waits";
-  work_->ended(alone, std::string_view());
-  work_->ended(take(true), Error{Errc::kPlugin, "no"});
-  clock_.advance(std::chrono::minutes(10));
-  EXPECT_EQ(take(true).kind, EventKind::kFiberRecovered) << "once in each instance";
-}
-
-// Those of these fibers that the plan asks about.
-std::vector<std::string> asked_for(const DueWork& plan, const std::vector<std::string>& ids) {
-  std::vector<std::string> named;
-  for (const std::string& id : ids) {
-    if (plan.body.find("\"" + id + "\"") != std::string::npos) named.push_back(id);
-  }
-  return named;
-}
-
-class PlannedWorkTest : public DurableWorkTest {
- protected:
-  using Asked = std::vector<std::string>;
-
-  // Fibers that are interrupted by a kill and then planned, the oldest first.
-  PlannedWorkTest() {
-    for (const std::string& id : ids_) {
-      durable::FiberRequest request;
-      request.name = "work";
-      request.id = id;
-      request.keeping = durable::FiberKeeping::kKept;
-      EXPECT_TRUE(work_->fibers().start(request));
-      clock_.advance(std::chrono::seconds(1));
-    }
-    crash();
-  }
-
-  // The process has ended in this plan, as the record of the crash says it.
-  void crash_in(const DueWork& plan) {
-    crash(durable::EndedProcess{plan.id.empty() ? kSeveralRows : work_->fibers().row_of(plan.id)});
-    clock_.advance(std::chrono::minutes(10));
-  }
-  void ask_for_all() {
-    const DueWork plan = take(true);
-    ASSERT_EQ(plan.kind, EventKind::kFibersRecovered);
-    ASSERT_EQ(asked_for(plan, ids_), ids_);
-    EXPECT_EQ(plan.id, "") << "which of them a crash is about is not known";
-    crash_in(plan);
-  }
-  // Each fiber is planned alone, and goes on, until the plan for `poison` comes, which is returned.
-  // `went_on` gets the others.
-  std::optional<DueWork> ask_for_each_until(std::string_view poison, Asked& went_on) {
-    while (std::optional<DueWork> plan = work_->next(true)) {
-      if (plan->kind != EventKind::kFibersRecovered) {  // the telling of the dead fiber "poison"
-        work_->ended(*plan, std::string_view());
-        continue;
-      }
-      EXPECT_EQ(asked_for(*plan, ids_), Asked({plan->id}));
-      if (plan->id == poison) return plan;
-      work_->ended(*plan, R"({"order":["c","a"]})");
-      const DueWork hook = take(true);
-      EXPECT_EQ(hook.kind, EventKind::kFiberRecovered) << "each plan is followed by its fiber";
-      EXPECT_EQ(hook.id, plan->id);
-      EXPECT_TRUE(work_->fibers().resume(hook.id));
-      work_->continued(hook.id);
-      went_on.push_back(hook.id);
-    }
-    std::ranges::sort(went_on);
-    return std::nullopt;
-  }
-
-  const Asked ids_ = {"a", "b", "c"};
-};
-
-TEST_F(PlannedWorkTest, P6_AfterACrashEachIsAskedForAloneUntilThePoisonIsDead) {
-  ask_for_all();
-  Asked went_on;
-  for (int crashes = 0; crashes < settings_.fibers.max_crashes; ++crashes) {
-    const auto plan = ask_for_each_until("b", went_on);
-    ASSERT_TRUE(plan);
-    crash_in(*plan);
-  }
-  went_on.clear();
-  EXPECT_FALSE(ask_for_each_until("b", went_on));
-  EXPECT_EQ(went_on, Asked({"a", "c"})) << "the others live";
-  EXPECT_EQ(logger_.count("fiber:recovery:dead"), 1U);
-}
-
-TEST_F(PlannedWorkTest, P6_APlanOfSeveralThatCrashesCountsForNone) {
-  for (int round = 0; round < 3; ++round) {
-    ask_for_all();
-    Asked went_on;
-    EXPECT_FALSE(ask_for_each_until("nobody", went_on));
-    EXPECT_EQ(went_on, ids_);
-    crash();
-    clock_.advance(std::chrono::minutes(10));
-  }
-  EXPECT_EQ(logger_.count("fiber:recovery:dead"), 0U);
-}
-
-TEST_F(DurableWorkTest, APlanIsBoundedInHowManyItLetsInAtOnce) {
-  for (int i = 0; i < 120; ++i) begin(std::to_string(i));
-  crash();
-  const DueWork plan = take(true);
-  work_->ended(plan, R"({"parallel":1000000})");
-  int offers = 0;
-  while (work_->next(true)) ++offers;
-  EXPECT_EQ(offers, 100);
-}
-
-TEST_F(DurableWorkTest, PlansThatAreNoneChangeNothing) {
-  for (const std::string_view answer :
-       {"", "null", "[1]", "{", R"({"order":7,"parallel":"x"})", R"({"parallel":0})",
-        R"({"parallel":-5,"order":[1,null,"nobody"]})"}) {
-    begin("one");
-    begin("two");
-    crash();
-    DueWork plan = take(true);
-    ASSERT_EQ(plan.kind, EventKind::kFibersRecovered) << answer;
-    work_->ended(plan, answer);
-    for (int i = 0; i < 2; ++i) {
-      const DueWork hook = take(true);
-      EXPECT_FALSE(work_->next(true)) << "one at a time after " << answer;
-      work_->ended(hook, std::string_view());
-    }
-    EXPECT_FALSE(work_->next(true));
-  }
 }
 
 TEST_F(DurableWorkTest, WorkThatCannotBeginIsLookedAtNowAndThen) {
@@ -382,7 +160,7 @@ TEST_F(DurableWorkTest, WorkThatCannotBeginIsLookedAtNowAndThen) {
   const DueWork one = take();
   const std::int64_t now = unix_millis(clock_.wall_now());
   if (const auto look = work_->next_look_ms()) EXPECT_GE(*look, now + 1'000) << "no hot loop";
-  work_->ended(one, std::string_view());
+  work_->dispatch().ended(one, std::string_view());
   EXPECT_TRUE(work_->due());
 }
 
@@ -392,7 +170,7 @@ TEST_F(DurableWorkTest, WhatIsDueLaterIsLookedAtThen) {
   request.callback = "tick";
   request.when_ms = 100;
   ASSERT_TRUE(work_->schedules().create(request));
-  EXPECT_FALSE(work_->next(true));
+  EXPECT_FALSE(work_->dispatch().next(true));
   EXPECT_EQ(work_->next_look_ms(), unix_millis(clock_.wall_now()) + 100);
 }
 
@@ -414,11 +192,11 @@ TEST_F(DurableWorkTest, WhatAFiberThatIsOverHadBegunIsUnknownAndTold) {
   EXPECT_EQ(*work_->operations().settle(begun->operation, durable::OperationOutcome::kCutOff, ""),
             durable::OperationState::kInterrupted);
   EXPECT_FALSE(work_->due());
-  EXPECT_FALSE(work_->next(true));
+  EXPECT_FALSE(work_->dispatch().next(true));
   ASSERT_TRUE(work_->fibers().settle(started->fiber, durable::FiberStatus::kError, "no"));
   EXPECT_TRUE(work_->due());
   std::vector<EventKind> told;
-  while (const auto work = work_->next(true)) told.push_back(work->kind);
+  while (const auto work = work_->dispatch().next(true)) told.push_back(work->kind);
   EXPECT_NE(std::ranges::find(told, EventKind::kOperationUnknown), told.end());
   EXPECT_TRUE(logger_.contains("operation " + begun->id + " may have executed"));
   EXPECT_FALSE(work_->due());
@@ -427,19 +205,11 @@ TEST_F(DurableWorkTest, WhatAFiberThatIsOverHadBegunIsUnknownAndTold) {
 TEST_F(DurableWorkTest, AtMostEightSettledFibersAreToldAtOnce) {
   for (const char* id : {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}) settle_one(id);
   std::vector<DueWork> telling;
-  while (auto work = work_->next(false)) telling.push_back(std::move(*work));
+  while (auto work = work_->dispatch().next(false)) telling.push_back(std::move(*work));
   EXPECT_EQ(telling.size(), 8U);
   EXPECT_FALSE(work_->due());
-  work_->ended(telling[0], std::string_view());
+  work_->dispatch().ended(telling[0], std::string_view());
   EXPECT_TRUE(work_->due());
-}
-
-TEST_F(DurableWorkTest, AWarningOfDuplicatesComesOnceACallback) {
-  for (int i = 0; i < 3; ++i) {
-    work_->warn_of_duplicates("tick");
-    work_->warn_of_duplicates("tock");
-  }
-  EXPECT_EQ(logger_.count("warn schedule:duplicate_warning"), 2U);
 }
 
 TEST_F(DurableWorkTest, P1_AlarmsAndNotificationsTakeTurns) {
@@ -448,7 +218,7 @@ TEST_F(DurableWorkTest, P1_AlarmsAndNotificationsTakeTurns) {
     ASSERT_TRUE(work_->notices().push({"Room", name, "note", "[]", ""}));
   }
   std::vector<bool> were_alarms;
-  while (const auto next = work_->next_notice()) were_alarms.push_back(next->is_alarm);
+  while (const auto next = work_->dispatch().next_notice()) were_alarms.push_back(next->is_alarm);
   ASSERT_EQ(were_alarms.size(), 4U);
   for (std::size_t i = 1; i < were_alarms.size(); ++i)
     EXPECT_NE(were_alarms[i], were_alarms[i - 1]) << i;
@@ -458,7 +228,7 @@ TEST_F(DurableWorkTest, DeadWorkIsInTheWakeUntilItIsGoneAndTheAgentLeaves) {
   push("hopeless");
   EXPECT_FALSE(work_->wake().needs_person);
   const DueWork item = take();
-  work_->ended(item, Error{Errc::kFinal, "hopeless"});
+  work_->dispatch().ended(item, Error{Errc::kFinal, "hopeless"});
   EXPECT_TRUE(work_->wake().needs_person);
   database_->commit();
   work_->close();
@@ -481,7 +251,7 @@ TEST_F(DurableWorkTest, WhatWaitsForCodeIsInTheWakeAndOnlyAnInstanceTriesItAgain
   request.keeping = durable::FiberKeeping::kKept;
   const auto started = work_->fibers().start(request);
   ASSERT_TRUE(started);
-  ASSERT_TRUE(work_->wait_for_code(started->fiber, "it is not known"));
+  ASSERT_TRUE(work_->recovery().wait_for_code(started->fiber, "it is not known"));
   EXPECT_TRUE(work_->wake().needs_person);
   const auto reopen = [this](bool has_code) {
     database_->commit();

@@ -275,10 +275,10 @@ TEST_F(AbiFibersTest, AFinalErrorIsNotRetriedAndWorkThatNeedsCodeWaits) {
   EXPECT_EQ(settle(HEARTH_FIBER_FINAL_ERROR, "refused"), HEARTH_OK) << last_error();
   EXPECT_TRUE(has(record_, R"("status":"error")")) << view(record_);
   ASSERT_EQ(start(request), HEARTH_OK);
-  EXPECT_FALSE(agent_.work().take_unreadable());
+  EXPECT_FALSE(agent_.work().reports().take_unreadable());
   EXPECT_EQ(settle(HEARTH_FIBER_NEEDS_CODE, "checkpoint.shop: missing"), HEARTH_OK);
   EXPECT_TRUE(has(record_, R"("waits_for_code":true)")) << view(record_);
-  EXPECT_TRUE(agent_.work().take_unreadable());
+  EXPECT_TRUE(agent_.work().reports().take_unreadable());
   EXPECT_EQ(settle(HEARTH_FIBER_COMPLETED, "1"), HEARTH_E_GONE);
 }
 
@@ -354,9 +354,10 @@ TEST_F(AbiFibersTest, RecordsAreFoundCancelledAndRemoved) {
 TEST_F(AbiFibersTest, WhatIsOfferedIsResumedAndWhatWasInterruptedIsOfferedAgain) {
   const auto offered = [this] {
     agent_.clock.advance(std::chrono::minutes(10));  // longer than any wait
-    while (auto work = agent_.work().next(true)) {
+    while (auto work = agent_.work().dispatch().next(true)) {
       if (work->kind == EventKind::kFiberRecovered) return *std::move(work);
-      if (work->kind == EventKind::kFibersRecovered) agent_.work().ended(*work, std::string_view());
+      if (work->kind == EventKind::kFibersRecovered)
+        agent_.work().dispatch().ended(*work, std::string_view());
     }
     ADD_FAILURE() << "nothing is offered";
     return DueWork{};
@@ -366,7 +367,7 @@ TEST_F(AbiFibersTest, WhatIsOfferedIsResumedAndWhatWasInterruptedIsOfferedAgain)
   request.max_retries = 1;
   ASSERT_EQ(start(request), HEARTH_OK);
   ASSERT_EQ(settle(HEARTH_FIBER_ERROR, "busy"), HEARTH_OK);
-  agent_.work().ended(offered(), std::string_view());  // no run goes on with it
+  agent_.work().dispatch().ended(offered(), std::string_view());  // no run goes on with it
   EXPECT_EQ(fibers_.revive(host_, kAgent, slice("i")), HEARTH_OK) << last_error();
   EXPECT_EQ(offered().id, "i");
   ASSERT_EQ(fibers_.resume(host_, kAgent, slice("i"), &fiber_), HEARTH_OK) << last_error();
@@ -436,7 +437,7 @@ TEST_F(AbiFibersTest, AClientThatComesLaterHearsOfATurnThatWasGivenUp) {
   EXPECT_EQ(frames_of_standing_turns(agent_.work()), Lines{}) << "a later one says how it stands";
   die(fibers, agent_.database(), "v", "too often");
   EXPECT_EQ(frames_of_standing_turns(agent_.work()).size(), 2U);
-  ASSERT_TRUE(fibers.resolve("v", R"({"status":"completed"})"));
+  ASSERT_TRUE(fibers.records().resolve("v", R"({"status":"completed"})"));
   EXPECT_EQ(frames_of_standing_turns(agent_.work()), Lines{}) << "somebody has seen to it";
 }
 

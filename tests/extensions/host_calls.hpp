@@ -129,7 +129,7 @@ class HostCalls {
   auto fail_fiber(std::uint64_t fiber, std::string_view why) {
     return fibers().settle(fiber, durable::FiberStatus::kError, why);
   }
-  auto retry_fiber(std::string_view id) { return work().fibers().retry(id); }
+  auto retry_fiber(std::string_view id) { return work().fibers().records().retry(id); }
   auto stash(std::uint64_t fiber, std::string_view json) { return fibers().stash(fiber, json); }
 
   auto create_schedule(const durable::ScheduleRequest& request) {
@@ -155,7 +155,7 @@ class HostCalls {
     return fibers().settle(fiber, status, body);
   }
   auto inspect_managed(std::string_view id, std::string_view key) {
-    return work().fibers().inspect(id, key);
+    return work().fibers().records().inspect(id, key);
   }
   auto cancel_managed(std::string_view id, std::string_view key, std::string_view reason) {
     return fibers().cancel(id, key, reason);
@@ -163,7 +163,7 @@ class HostCalls {
   auto resolve_managed(std::string_view id, std::string_view outcome) {
     return fibers().resolve(id, outcome);
   }
-  auto retry_managed(std::string_view id) { return work().fibers().retry(id); }
+  auto retry_managed(std::string_view id) { return work().fibers().records().retry(id); }
   // For what no extension of a test's agent can ask for.
   extensions::DurableWork& work() { return agent_.work(); }
 

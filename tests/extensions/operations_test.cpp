@@ -256,7 +256,7 @@ TEST_F(AbiOperationsTest, AnUnknownOneIsLoggedToldAndResolved) {
   EXPECT_TRUE(agent_.work_log().contains(text));
 
   EXPECT_TRUE(agent_.work().due());
-  const auto work = agent_.work().next(false);
+  const auto work = agent_.work().dispatch().next(false);
   ASSERT_TRUE(work);
   EXPECT_EQ(work->kind, EventKind::kOperationUnknown);
   EXPECT_EQ(work->name, "charge");
@@ -269,8 +269,8 @@ TEST_F(AbiOperationsTest, AnUnknownOneIsLoggedToldAndResolved) {
                           "\",\"kind\":\"charge\",\"text\":\"" + text + "\"}"};
   EXPECT_EQ(missed_frames(agent_.work()), standing) << "for who comes later";
   client.closing = true;
-  agent_.work().ended(*work, Error{Errc::kUnsupported, "no such hook"});
-  EXPECT_FALSE(agent_.work().next(false));
+  agent_.work().dispatch().ended(*work, Error{Errc::kUnsupported, "no such hook"});
+  EXPECT_FALSE(agent_.work().dispatch().next(false));
 
   const auto resolve = [&](std::uint32_t outcome) {
     return operations_.resolve(host_, kAgent, slice(its_id), outcome, slice("7"), slice("looked"),
@@ -312,7 +312,7 @@ TEST_F(AbiOperationsTest, AKeyedOneBehindItsHorizonIsTold) {
   EXPECT_EQ(work.wake().at_ms, work.next_look_ms());
   agent_.clock.advance(std::chrono::milliseconds(1000));
   EXPECT_TRUE(work.due());
-  const auto told = work.next(false);
+  const auto told = work.dispatch().next(false);
   ASSERT_TRUE(told);
   EXPECT_EQ(told->kind, EventKind::kOperationUnknown);
   EXPECT_EQ(told->name, "refund");

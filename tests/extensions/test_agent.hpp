@@ -139,7 +139,7 @@ class TestAgent final : public extensions::AgentContext,
     return its_egress ? its_egress : AgentContext::egress();
   }
   void commit_now() override { database_.commit(); }
-  void fiber_continued(std::string_view id) override { work_.continued(id); }
+  void fiber_continued(std::string_view id) override { work_.recovery().continued(id); }
   [[nodiscard]] std::optional<durable::Effect> listed_effect(std::string_view kind) const override {
     const auto found = kinds.find(kind);
     return found == kinds.end() ? std::nullopt : std::optional(found->second);

@@ -139,19 +139,20 @@ class WorkScenarioTest : public ::testing::TestWithParam<Scenario> {
     database_.reset();
     open(ended);
   }
-  [[nodiscard]] bool is_due() const { return work_->due() || work_->recovery_due(); }
+  [[nodiscard]] bool is_due() const { return work_->due() || work_->recovery().due(); }
   [[nodiscard]] std::int64_t now() const { return unix_millis(clock_.wall_now()); }
 
   // The next try, which is on disk then. A fiber that has just been started runs.
   std::optional<Try> begin() {
-    if (work_->fibers().running() > 0)
-      return Try{work_->fibers().row_of(std::string_view("fiber"))};
+    if (work_->fibers().runs().size() > 0)
+      return Try{work_->fibers().runs().row_of(std::string_view("fiber"))};
     std::optional<Try> next;
-    if (auto sent = work_->next_notice()) next = Try{.row = sent->row, .sent = std::move(sent)};
-    auto event = next ? std::nullopt : work_->next(true);
+    if (auto sent = work_->dispatch().next_notice())
+      next = Try{.row = sent->row, .sent = std::move(sent)};
+    auto event = next ? std::nullopt : work_->dispatch().next(true);
     while (event && event->kind == EventKind::kFibersRecovered) {
-      work_->ended(*event, std::string_view());
-      event = work_->next(true);
+      work_->dispatch().ended(*event, std::string_view());
+      event = work_->dispatch().next(true);
     }
     if (event) next = Try{.row = event->row, .event = std::move(event)};
     database_->commit();
@@ -169,22 +170,24 @@ class WorkScenarioTest : public ::testing::TestWithParam<Scenario> {
     if (how == "unreadable") {
       const Error why{Errc::kUnreadable, "payload.shop: missing"};
       if (of.sent) {
-        work_->notice_ended(of.sent->id, notice_outcome(why, HEARTH_CALL_BEGAN));
+        work_->dispatch().notice_ended(of.sent->id, notice_outcome(why, HEARTH_CALL_BEGAN));
       } else {
-        work_->ended(*of.event, why);
+        work_->dispatch().ended(*of.event, why);
       }
       return reopen({});
     }
-    if (how == "final" && of.event) return work_->ended(*of.event, Error{Errc::kFinal, "refused"});
+    if (how == "final" && of.event)
+      return work_->dispatch().ended(*of.event, Error{Errc::kFinal, "refused"});
     if (how == "final")
-      return work_->notice_ended(of.sent->id, {.error = "refused", .is_final = true});
+      return work_->dispatch().notice_ended(of.sent->id, {.error = "refused", .is_final = true});
     ASSERT_TRUE(how == "done" || how == "fail") << how;
     const bool is_done = how == "done";
     if (of.sent) {
-      work_->notice_ended(of.sent->id, {.delivered = is_done, .error = is_done ? "" : "away"});
+      work_->dispatch().notice_ended(of.sent->id,
+                                     {.delivered = is_done, .error = is_done ? "" : "away"});
     } else if (of.event) {
-      work_->ended(*of.event, is_done ? Result<std::string_view>(std::string_view())
-                                      : Error{Errc::kPlugin, "it failed"});
+      work_->dispatch().ended(*of.event, is_done ? Result<std::string_view>(std::string_view())
+                                                 : Error{Errc::kPlugin, "it failed"});
     }
     database_->commit();
   }

@@ -130,7 +130,7 @@ TEST_F(WorkSpansTest, ARunEndsWhenItsFiberWasAbortedWithItsOuterOne) {
   request.keeping = durable::FiberKeeping::kKept;
   const auto started = agent_.work().fibers().start(request);
   ASSERT_TRUE(started);
-  const std::string runs = agent_.work().fibers().find_running(started->fiber)->id;
+  const std::string runs = agent_.work().fibers().runs().find_running(started->fiber)->id;
   spans_.begin(SpannedWork::kFiber, runs, "runs");
   spans_.begin(SpannedWork::kFiber, "inner", "inner");
   spans_.end_aborted();

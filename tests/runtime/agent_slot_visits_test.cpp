@@ -91,7 +91,7 @@ Result<std::string> put_a_fiber_aside(extensions::AgentContext& agent) {
   request.keeping = durable::FiberKeeping::kKept;
   const auto started = agent.work().fibers().start(request);
   if (!started) return started.error();
-  const auto waits = agent.work().wait_for_code(started->fiber, "it is not known");
+  const auto waits = agent.work().recovery().wait_for_code(started->fiber, "it is not known");
   return waits ? Result<std::string>(std::string()) : waits.error();
 }
 

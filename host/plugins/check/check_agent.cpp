@@ -122,7 +122,7 @@ void CheckAgent::let_body_arrive(extensions::CallId call, std::string body) {
 std::optional<extensions::DueWork> CheckAgent::next_work() {
   if (broken_) return std::nullopt;
   try {
-    auto due = work_.next(true);
+    auto due = work_.dispatch().next(true);
     end_turn();
     return due;
   } catch (const StorageError& failure) {
@@ -134,8 +134,9 @@ std::optional<extensions::DueWork> CheckAgent::next_work() {
 void CheckAgent::work_ended(const CheckCall& call) {
   if (!call.work || broken_) return;
   try {
-    work_.ended(*call.work, call.ok ? Result<std::string_view>(std::string_view())
-                                    : Result<std::string_view>(Error{call.code, "it failed"}));
+    work_.dispatch().ended(*call.work,
+                           call.ok ? Result<std::string_view>(std::string_view())
+                                   : Result<std::string_view>(Error{call.code, "it failed"}));
   } catch (const StorageError& failure) {
     storage_failed(failure.what());
   }

@@ -136,7 +136,7 @@ class CheckAgent final : public extensions::AgentContext,
   // ---- AgentContext ----
   [[nodiscard]] extensions::AgentPhase phase() const override;
   void commit_now() override;
-  void fiber_continued(std::string_view id) override { work_.continued(id); }
+  void fiber_continued(std::string_view id) override { work_.recovery().continued(id); }
   [[nodiscard]] std::optional<durable::Effect> listed_effect(std::string_view kind) const override {
     return extensions::effect_in(kinds, kind);
   }

@@ -30,7 +30,7 @@ TEST_F(FibersRecoveryTest, TheHookGetsTheRecordAndTheRecordKeepsTheSnapshot) {
   EXPECT_EQ(record["metadata"], "m");
   EXPECT_EQ(record["status"], "recovering");
   EXPECT_EQ(record["attempts"], 1);
-  ASSERT_TRUE(fibers_->recovered("x", ""));
+  ASSERT_TRUE(fibers_->recovery().recovered("x", ""));
   database_->commit();
   crash();
   EXPECT_EQ(status("x"), "interrupted") << "nobody went on";
@@ -44,7 +44,7 @@ TEST_F(FibersRecoveryTest, TheHooksOutcomeIsApplied) {
   database_->commit();
   crash();
   ASSERT_TRUE(recover());
-  const auto change = fibers_->recovered(
+  const auto change = fibers_->recovery().recovered(
       "x", R"({"status":"completed","result":[7],"snapshot":{"s":2},"metadata":"new"})");
   ASSERT_TRUE(change);
   EXPECT_EQ(change->status, FiberStatus::kCompleted);
@@ -64,7 +64,8 @@ TEST_F(FibersRecoveryTest, WhatIsNoOutcomeIsAFailureOfTheHook) {
   ASSERT_TRUE(recover());
   for (const char* body : {"[]", "{}", R"({"status":"running"})", R"({"status":1})",
                            R"({"status":"error","error":{}})"}) {
-    EXPECT_EQ(fibers_->recovered("x", body).error().code, Errc::kInvalidArgument) << body;
+    EXPECT_EQ(fibers_->recovery().recovered("x", body).error().code, Errc::kInvalidArgument)
+        << body;
   }
   EXPECT_EQ(status("x"), "recovering");
   hook_fails("x", "no outcome");
@@ -82,7 +83,8 @@ TEST_F(FibersRecoveryTest, AResumedFiberGoesOnUnderItsIdAndItsHookSettlesNothing
   database_->commit();
   EXPECT_EQ(status("x"), "running");
   EXPECT_EQ(fibers_->resume("x").error().code, Errc::kNotFound);
-  EXPECT_EQ(fibers_->recovered("x", "").error().code, Errc::kNotFound) << "the hook ends";
+  EXPECT_EQ(fibers_->recovery().recovered("x", "").error().code, Errc::kNotFound)
+      << "the hook ends";
   EXPECT_EQ(status("x"), "running");
   crash();
   clock_.advance(seconds(10));
@@ -127,7 +129,7 @@ TEST_F(FibersRecoveryTest, AHookThatThrowsTooOftenMakesItDead) {
   EXPECT_EQ(record["snapshot"], 5);
   EXPECT_EQ(record["attempts"], 3);
 
-  ASSERT_TRUE(fibers_->retry("x"));
+  ASSERT_TRUE(fibers_->records().retry("x"));
   database_->commit();
   EXPECT_EQ(status("x"), "recovering");
   crash();
@@ -174,7 +176,7 @@ TEST_F(FibersRecoveryTest, AHookThatFailsForGoodSettlesItInTheSameTurn) {
   start("x");
   crash();
   ASSERT_TRUE(recover());
-  EXPECT_TRUE(fibers_->failed("x", "cannot").dead);
+  EXPECT_TRUE(fibers_->recovery().failed("x", "cannot").dead);
   database_->commit();
   crash();
   EXPECT_EQ(status("x"), "error");
@@ -189,7 +191,8 @@ TEST_F(FibersRecoveryTest, WorkThatFailsBeginsAgainThoughTheHookThatWentOnWithIt
   ASSERT_TRUE(recover());
   settle(*fibers_->resume("x"), FiberStatus::kError, "busy");
   clock_.advance(seconds(100));
-  EXPECT_EQ(fibers_->recovered("x", R"({"status":"completed"})").error().code, Errc::kNotFound)
+  EXPECT_EQ(fibers_->recovery().recovered("x", R"({"status":"completed"})").error().code,
+            Errc::kNotFound)
       << "it is not being recovered";
   EXPECT_EQ(status("x"), "pending");
   EXPECT_TRUE(fibers_->due());
@@ -199,21 +202,22 @@ TEST_F(FibersRecoveryTest, WhatIsCancelledDuringItsHookIsNotResumed) {
   start("x");
   crash();
   ASSERT_TRUE(recover());
-  ASSERT_TRUE(fibers_->cancel("x", "", "stop"));
+  ASSERT_TRUE(fibers_->records().cancel("x", "", "stop"));
   EXPECT_EQ(fibers_->resume("x").error().code, Errc::kNotFound);
-  EXPECT_EQ(fibers_->recovered("x", R"({"status":"completed"})").error().code, Errc::kNotFound);
-  EXPECT_FALSE(fibers_->failed("x", "too late").dead);
+  EXPECT_EQ(fibers_->recovery().recovered("x", R"({"status":"completed"})").error().code,
+            Errc::kNotFound);
+  EXPECT_FALSE(fibers_->recovery().failed("x", "too late").dead);
   EXPECT_EQ(status("x"), "aborted");
 }
 
 TEST_F(FibersRecoveryTest, WhatIsCancelledBeforeItsHookBeginsCannotBeResumedThere) {
   start("x");
   crash();
-  ASSERT_TRUE(fibers_->begin_recovery());
-  ASSERT_TRUE(fibers_->cancel("x", "", "stop"));
-  EXPECT_EQ((*parse_json(fibers_->offer("x").record))["status"], "aborted");
+  ASSERT_TRUE(fibers_->recovery().begin());
+  ASSERT_TRUE(fibers_->records().cancel("x", "", "stop"));
+  EXPECT_EQ((*parse_json(fibers_->recovery().offer("x").record))["status"], "aborted");
   EXPECT_EQ(fibers_->resume("x").error().code, Errc::kNotFound);
-  EXPECT_EQ(fibers_->recovered("x", "").error().code, Errc::kNotFound);
+  EXPECT_EQ(fibers_->recovery().recovered("x", "").error().code, Errc::kNotFound);
   EXPECT_EQ(status("x"), "aborted");
 }
 
@@ -228,19 +232,22 @@ TEST_F(FibersRecoveryTest, AJoinDuringRecoverySeesIt) {
 
 TEST_F(FibersRecoveryTest, AnInterruptedOneIsResolvedByHand) {
   start("x");
-  EXPECT_EQ(fibers_->resolve("x", R"({"status":"completed"})").error().code, Errc::kNotFound);
+  EXPECT_EQ(fibers_->records().resolve("x", R"({"status":"completed"})").error().code,
+            Errc::kNotFound);
   crash();
   ASSERT_TRUE(recover());
-  ASSERT_TRUE(fibers_->recovered("x", ""));
-  EXPECT_EQ(fibers_->resolve("x", "").error().code, Errc::kInvalidArgument);
-  EXPECT_EQ(fibers_->resolve("x", "{}").error().code, Errc::kInvalidArgument);
-  const auto change = fibers_->resolve("x", R"({"status":"completed","result":"by hand"})");
+  ASSERT_TRUE(fibers_->recovery().recovered("x", ""));
+  EXPECT_EQ(fibers_->records().resolve("x", "").error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->records().resolve("x", "{}").error().code, Errc::kInvalidArgument);
+  const auto change =
+      fibers_->records().resolve("x", R"({"status":"completed","result":"by hand"})");
   ASSERT_TRUE(change);
   EXPECT_EQ(change->status, FiberStatus::kCompleted);
   EXPECT_EQ(inspect("x")["result"], "by hand");
-  EXPECT_EQ(fibers_->resolve("x", R"({"status":"aborted"})").error().code, Errc::kNotFound);
-  EXPECT_EQ(fibers_->retry("x").error().code, Errc::kNotFound);
-  EXPECT_EQ(fibers_->retry("absent").error().code, Errc::kNotFound);
+  EXPECT_EQ(fibers_->records().resolve("x", R"({"status":"aborted"})").error().code,
+            Errc::kNotFound);
+  EXPECT_EQ(fibers_->records().retry("x").error().code, Errc::kNotFound);
+  EXPECT_EQ(fibers_->records().retry("absent").error().code, Errc::kNotFound);
 }
 
 TEST_F(FibersRecoveryTest, AnInterruptedOneIsOfferedAgainWhenItIsRetried) {
@@ -248,10 +255,10 @@ TEST_F(FibersRecoveryTest, AnInterruptedOneIsOfferedAgainWhenItIsRetried) {
   database_->commit();
   crash();
   ASSERT_TRUE(recover());
-  ASSERT_TRUE(fibers_->recovered("x", ""));
-  ASSERT_TRUE(fibers_->retry("x"));
+  ASSERT_TRUE(fibers_->recovery().recovered("x", ""));
+  ASSERT_TRUE(fibers_->records().retry("x"));
   database_->commit();
-  EXPECT_FALSE(fibers_->next_untold()) << "it is not settled any more";
+  EXPECT_FALSE(fibers_->ends().next_untold()) << "it is not settled any more";
   const auto offered = recover();
   ASSERT_TRUE(offered);
   EXPECT_EQ(offered->at("record")["snapshot"], 9);

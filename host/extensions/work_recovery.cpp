@@ -1,6 +1,6 @@
-// The recovery of an agent's fibers: the plan, the offers, and their ends. Other members:
-// durable_work.cpp.
-#include "extensions/durable_work.hpp"
+#include "extensions/work_recovery.hpp"
+
+#include "base/assert.hpp"
 #include "json/json.hpp"
 #include "json/json_object_text.hpp"
 
@@ -29,29 +29,28 @@ std::vector<std::string> texts_in(const Json& plan, const char* member) {
 
 // ---- what is offered ----------------------------------------------------------------------------
 
-std::optional<Interrupted> DurableWork::next_interrupted() {
-  if (!held_) return fibers_.begin_recovery();
+std::optional<Interrupted> WorkRecovery::next_interrupted() {
+  if (!held_) return fibers_.recovery().begin();
   const std::string held_id = held_->id;
   // The fiber that was claimed before the plan has a place in the plan's order like the others.
   const auto place = [this](std::string_view id) { return std::ranges::find(order_, id); };
-  const std::string next_id = fibers_.next_due_id();
-  if (!next_id.empty() && place(next_id) < place(held_id)) return fibers_.begin_recovery();
+  const std::string next_id = fibers_.recovery().next_due_id();
+  if (!next_id.empty() && place(next_id) < place(held_id)) return fibers_.recovery().begin();
   order_ = {};
   std::optional<Interrupted> held = std::exchange(held_, std::nullopt);
-  if (fibers_.is_recovering(held_id)) return held;
-  return fibers_.begin_recovery();  // it was cancelled meanwhile, and needs no hook
+  if (fibers_.recovery().line().is_claimed(held_id)) return held;
+  return fibers_.recovery().begin();  // it was cancelled meanwhile, and needs no hook
 }
 
-std::optional<DueWork> DurableWork::next_recovery() {
-  if (planning_ || offers_.size() >= parallel_) return std::nullopt;
+std::optional<DueWork> WorkRecovery::next() {
+  if (planning_ || is_full()) return std::nullopt;
   const std::string planned_id = held_ ? held_->id : std::string();
   std::optional<Interrupted> fiber = next_interrupted();
   if (fiber) stop_point("fiber.attempt.written");
-  for (const durable::GivenUp& dead : fibers_.take_given_up())
-    report(DurableEvent::kFiberRecoveryDead, dead.id, dead.why);
+  reports_.add(DurableEvent::kFiberRecoveryDead, fibers_.recovery().line().take_given_up());
   if (!fiber) return std::nullopt;
   if (plans_singly_ ? fiber->id != planned_id : !planned_) {
-    const auto others = plans_singly_ ? std::vector<Interrupted>() : fibers_.due_list();
+    const auto others = plans_singly_ ? std::vector<Interrupted>() : fibers_.recovery().due_list();
     if (!others.empty() || !fiber->is_pending) {
       held_ = std::move(fiber);
       return ask_for_plan(others);
@@ -60,7 +59,12 @@ std::optional<DueWork> DurableWork::next_recovery() {
   return offer(std::move(*fiber));
 }
 
-DueWork DurableWork::ask_for_plan(const std::vector<Interrupted>& others) {
+bool WorkRecovery::due() const {
+  if (planning_ || is_full()) return false;
+  return held_ || fibers_.due();
+}
+
+DueWork WorkRecovery::ask_for_plan(const std::vector<Interrupted>& others) {
   HEARTH_ASSERT(held_, "a plan is asked for while nothing waits for one");
   planned_ = true;
   planning_ = true;
@@ -80,13 +84,13 @@ DueWork DurableWork::ask_for_plan(const std::vector<Interrupted>& others) {
   const bool is_alone = others.empty();
   return DueWork{.kind = EventKind::kFibersRecovered,
                  .id = is_alone ? held_->id : std::string(),
-                 .row = is_alone ? fibers_.row_of(std::string_view(held_->id)) : kSeveralRows,
+                 .row = is_alone ? held_->row : kSeveralRows,
                  .body = std::move(body),
                  .timeout = settings_.fibers.recovery_timeout};
 }
 
-DueWork DurableWork::offer(Interrupted fiber) {
-  const durable::Offered offered = fibers_.offer(fiber.id);
+DueWork WorkRecovery::offer(Interrupted fiber) {
+  const durable::Offered offered = fibers_.recovery().offer(fiber.id);
   std::string body = JsonObjectText()
                          .text("id", fiber.id)
                          .json_or_null("snapshot", fiber.snapshot)
@@ -101,7 +105,7 @@ DueWork DurableWork::offer(Interrupted fiber) {
       .kind = EventKind::kFiberRecovered,
       .id = fiber.id,
       .run = last_offer_,
-      .row = fibers_.row_of(std::string_view(fiber.id)),
+      .row = fiber.row,
       .name = std::move(fiber.name),
       .body = std::move(body),
       .timeout = settings_.fibers.recovery_timeout,
@@ -110,7 +114,7 @@ DueWork DurableWork::offer(Interrupted fiber) {
 
 // ---- what becomes of it -------------------------------------------------------------------------
 
-void DurableWork::plan_ended(const Result<std::string_view>& outcome) {
+void WorkRecovery::plan_ended(const Result<std::string_view>& outcome) {
   planning_ = false;
   if (!outcome || outcome->empty()) return;
   const Result<Json> plan = parse_json(*outcome);
@@ -123,73 +127,70 @@ void DurableWork::plan_ended(const Result<std::string_view>& outcome) {
   for (const std::string& id : texts_in(*plan, "skip")) skip(id);
   if (plans_singly_) return;  // a single fiber has no order
   order_ = texts_in(*plan, "order");
-  fibers_.plan(order_);
+  fibers_.recovery().plan(order_);
 }
 
 // The plan says not to recover this fiber: ends it as a hook that does nothing would.
-void DurableWork::skip(const std::string& id) {
+void WorkRecovery::skip(const std::string& id) {
   if (!held_ || held_->id != id) {
-    if (!fibers_.claim_uncounted(id)) return;
+    if (!fibers_.recovery().claim_uncounted(id)) return;
   } else {
     held_.reset();
   }
-  if (!fibers_.recovered(id, {})) return;
-  report(DurableEvent::kFiberRecoverySkipped, id, "on_fibers_recovered has skipped it");
+  if (!fibers_.recovery().recovered(id, {})) return;
+  reports_.add(DurableEvent::kFiberRecoverySkipped, id, "on_fibers_recovered has skipped it");
 }
 
-void DurableWork::continued(std::string_view fiber_id) {
+void WorkRecovery::continued(std::string_view fiber_id) {
   const auto offer = std::ranges::find(offers_, fiber_id, &Offer::id);
   if (offer == offers_.end()) return;
-  if (!offer->is_pending) report(DurableEvent::kFiberRecoveryHandled, fiber_id);
+  if (!offer->is_pending) reports_.add(DurableEvent::kFiberRecoveryHandled, fiber_id);
   offers_.erase(offer);
 }
 
-void DurableWork::offer_ended(const DueWork& work, const Result<std::string_view>& outcome) {
+void WorkRecovery::offer_ended(const DueWork& work, const Result<std::string_view>& outcome) {
   const std::string& id = work.id;
   const auto offer = std::ranges::find(offers_, work.run, &Offer::number);
   if (offer == offers_.end()) return;  // continued() came before: only the hook is over
   offers_.erase(offer);
-  const bool is_unreadable = outcome.has_error() && outcome.error().code == Errc::kUnreadable;
-  const bool is_unknown = outcome.has_error() && (outcome.error().code == Errc::kUnsupported ||
-                                                  outcome.error().code == Errc::kNotFound);
-  if (is_unknown || is_unreadable) {
-    if (!fibers_.unknown(id)) return;  // it was cancelled in its hook
-    note_unreadable(outcome);
+  if (needs_code(outcome)) {
+    if (!fibers_.recovery().unknown(id)) return;  // it was cancelled in its hook
+    const bool is_unreadable = has_code(outcome, Errc::kUnreadable);
+    if (is_unreadable) reports_.note_unreadable();
     return report_waiting(id, is_unreadable ? std::string_view(outcome.error().message) : "");
   }
-  if (!outcome)
-    return hook_failed(id, outcome.error().message, outcome.error().code == Errc::kFinal);
-  const auto change = fibers_.recovered(id, *outcome);
+  if (!outcome) return hook_failed(id, outcome.error().message, has_code(outcome, Errc::kFinal));
+  const auto change = fibers_.recovery().recovered(id, *outcome);
   // Not found: the fiber was cancelled in its hook. So the hook has no effect, but has not
   // failed.
   if (!change && change.error().code != Errc::kNotFound)
     return hook_failed(id, change.error().message, false);
   stop_point("fiber.recovered.written");
   stops_.add("fiber.recovered.committed");
-  report(DurableEvent::kFiberRecoveryHandled, id);
+  reports_.add(DurableEvent::kFiberRecoveryHandled, id);
 }
 
-void DurableWork::report_waiting(std::string_view id, std::string_view what) {
+void WorkRecovery::report_waiting(std::string_view id, std::string_view what) {
   std::string why = "this version of the class cannot go on with it: it waits for another version";
   if (!what.empty()) why += ": " + std::string(what);
-  report(DurableEvent::kFiberUnknown, id, why);
+  reports_.add(DurableEvent::kFiberUnknown, id, why);
 }
 
-Result<durable::FiberChange> DurableWork::wait_for_code(durable::FiberHandle fiber,
-                                                        std::string_view what) {
+Result<durable::FiberChange> WorkRecovery::wait_for_code(durable::FiberHandle fiber,
+                                                         std::string_view what) {
   auto change = fibers_.wait_for_code(fiber);
   if (!change) return change;
-  is_unreadable_ = true;
+  reports_.note_unreadable();
   report_waiting(change->id, what);
   return change;
 }
 
-void DurableWork::hook_failed(const std::string& id, std::string_view why, bool is_final) {
-  const auto failure = fibers_.failed(id, why, is_final);
+void WorkRecovery::hook_failed(const std::string& id, std::string_view why, bool is_final) {
+  const auto failure = fibers_.recovery().failed(id, why, is_final);
   stop_point("fiber.failed.written");
   stops_.add("fiber.failed.committed");
-  report(DurableEvent::kFiberRecoveryFailed, id, why);
-  if (failure.dead) report(DurableEvent::kFiberRecoveryDead, id, why);
+  reports_.add(DurableEvent::kFiberRecoveryFailed, id, why);
+  if (failure.dead) reports_.add(DurableEvent::kFiberRecoveryDead, id, why);
 }
 
 }  // namespace hearth::extensions

@@ -33,17 +33,18 @@ TEST_F(FibersRecordsTest, RecordsAreListedAndRemoved) {
   EXPECT_EQ(ids(listed({.before_ms = unix_millis(clock_.wall_now())})), "b a ");
   EXPECT_EQ(ids(listed({.limit = 2})), "c b ");
   EXPECT_EQ(ids(listed({.after = "b", .limit = 2})), "a ");
-  EXPECT_EQ(fibers_->list({.after = "gone"}).error().code, Errc::kNotFound);
-  EXPECT_EQ(fibers_->list({.limit = 101}).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->records().list({.after = "gone"}).error().code, Errc::kNotFound);
+  EXPECT_EQ(fibers_->records().list({.limit = 101}).error().code, Errc::kInvalidArgument);
   crash();
   EXPECT_EQ(ids(listed({.statuses = 2})), "");
   EXPECT_EQ(ids(listed({.statuses = 4})), "c ") << "what the disk says is stale";
 
-  EXPECT_EQ(*fibers_->remove({.statuses = 2 | 4, .limit = 0}), 0U) << "never what is not settled";
-  EXPECT_EQ(*fibers_->remove({.name = "other", .limit = 0}), 1U);
-  EXPECT_EQ(*fibers_->remove({.limit = 0}), 1U);
+  EXPECT_EQ(*fibers_->records().remove({.statuses = 2 | 4, .limit = 0}), 0U)
+      << "never what is not settled";
+  EXPECT_EQ(*fibers_->records().remove({.name = "other", .limit = 0}), 1U);
+  EXPECT_EQ(*fibers_->records().remove({.limit = 0}), 1U);
   EXPECT_EQ(ids(listed({})), "c ");
-  EXPECT_EQ(fibers_->remove({.limit = 501}).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->records().remove({.limit = 501}).error().code, Errc::kInvalidArgument);
 }
 
 TEST_F(FibersRecordsTest, ThoseSettledLongestAgoAreRemovedFirst) {
@@ -52,7 +53,7 @@ TEST_F(FibersRecordsTest, ThoseSettledLongestAgoAreRemovedFirst) {
   settle(b.fiber, FiberStatus::kCompleted);
   clock_.advance(seconds(1));
   settle(a.fiber, FiberStatus::kCompleted);
-  EXPECT_EQ(*fibers_->remove({.limit = 1}), 1U);
+  EXPECT_EQ(*fibers_->records().remove({.limit = 1}), 1U);
   EXPECT_EQ(ids(listed({})), "a ");
 }
 
@@ -64,13 +65,13 @@ TEST_F(FibersRecordsTest, CleanUpSparesInterruptedAndDeadOnesUnlessTheyAreNamed)
   ASSERT_TRUE(recover());
   ASSERT_TRUE(recover());
   hook_fails("dead", "no");
-  ASSERT_TRUE(fibers_->recovered("interrupted", ""));
+  ASSERT_TRUE(fibers_->recovery().recovered("interrupted", ""));
   settle(start("error").fiber, FiberStatus::kError, "no");
-  EXPECT_EQ(*fibers_->remove({.limit = 0}), 1U);
+  EXPECT_EQ(*fibers_->records().remove({.limit = 0}), 1U);
   EXPECT_EQ(status("error"), "none");
   EXPECT_EQ(ids(listed({.dead = true})), "dead ");
-  EXPECT_EQ(*fibers_->remove({.limit = 0, .dead = true}), 1U);
-  EXPECT_EQ(*fibers_->remove({.statuses = 8, .limit = 0}), 1U);
+  EXPECT_EQ(*fibers_->records().remove({.limit = 0, .dead = true}), 1U);
+  EXPECT_EQ(*fibers_->records().remove({.statuses = 8, .limit = 0}), 1U);
   EXPECT_EQ(ids(listed({})), "");
 }
 
@@ -83,19 +84,19 @@ TEST_F(FibersRecordsTest, RetentionRemovesAFewAtATimeWhatHasHadItsTime) {
   for (int i = 0; i < 150; ++i) settle(start("").fiber, FiberStatus::kCompleted);
   settle(start("failed").fiber, FiberStatus::kError, "no");
   clock_.advance(settings_.keep_completed);
-  EXPECT_FALSE(fibers_->sweep()) << "P3: their tellings have not ended";
-  while (const auto change = fibers_->next_untold()) fibers_->told(change->id, true);
+  EXPECT_FALSE(fibers_->ends().sweep()) << "P3: their tellings have not ended";
+  while (const auto change = fibers_->ends().next_untold()) fibers_->ends().told(change->id, true);
   database_->commit();
-  EXPECT_TRUE(fibers_->sweep());
+  EXPECT_TRUE(fibers_->ends().sweep());
   EXPECT_EQ(count("SELECT count(*) FROM cf_agents_fibers"), 52) << "a hundred at a time";
-  EXPECT_TRUE(fibers_->sweep());
-  EXPECT_FALSE(fibers_->sweep());
+  EXPECT_TRUE(fibers_->ends().sweep());
+  EXPECT_FALSE(fibers_->ends().sweep());
   EXPECT_EQ(ids(listed({})), "failed dead ");
   database_->commit();
-  EXPECT_FALSE(fibers_->sweep());
+  EXPECT_FALSE(fibers_->ends().sweep());
   EXPECT_FALSE(database_->dirty()) << "looking writes nothing";
   clock_.advance(settings_.keep_failed);
-  EXPECT_TRUE(fibers_->sweep());
+  EXPECT_TRUE(fibers_->ends().sweep());
   EXPECT_EQ(ids(listed({})), "dead ");
 }
 
@@ -103,12 +104,12 @@ TEST_F(FibersRecordsTest, WhatWasInterruptedIsKeptUntilSomebodyDecides) {
   start("x");
   crash();
   ASSERT_TRUE(recover());
-  ASSERT_TRUE(fibers_->recovered("x", ""));
-  ASSERT_TRUE(fibers_->next_untold());
-  fibers_->told("x", true);
+  ASSERT_TRUE(fibers_->recovery().recovered("x", ""));
+  ASSERT_TRUE(fibers_->ends().next_untold());
+  fibers_->ends().told("x", true);
   database_->commit();
   clock_.advance(settings_.keep_completed + settings_.keep_failed);
-  EXPECT_FALSE(fibers_->sweep());
+  EXPECT_FALSE(fibers_->ends().sweep());
   EXPECT_EQ(status("x"), "interrupted");
 }
 
@@ -147,98 +148,99 @@ TEST_F(FibersRecordsTest, APageEndsAtItsBoundOfBytesAndIsGoneOnWith) {
 // ---- telling ------------------------------------------------------------------------------------
 
 TEST_F(FibersRecordsTest, EverySettledRecordIsToldOnce) {
-  EXPECT_FALSE(fibers_->next_untold());
+  EXPECT_FALSE(fibers_->ends().next_untold());
   const auto a = start("a");
   const auto b = start("b");
   settle(b.fiber, FiberStatus::kError, "no");
   clock_.advance(std::chrono::milliseconds(1));
-  ASSERT_TRUE(fibers_->cancel("a", "", "stop"));
+  ASSERT_TRUE(fibers_->records().cancel("a", "", "stop"));
   (void)a;
-  EXPECT_TRUE(fibers_->tellings().wake().working);
-  EXPECT_TRUE(fibers_->tellings().due());
-  const auto first = fibers_->next_untold();
+  EXPECT_TRUE(fibers_->ends().tellings().wake().working);
+  EXPECT_TRUE(fibers_->ends().tellings().due());
+  const auto first = fibers_->ends().next_untold();
   ASSERT_TRUE(first);
   EXPECT_EQ(first->id, "b") << "settled first";
   EXPECT_EQ(first->status, FiberStatus::kError);
   EXPECT_EQ(parse_json(first->record)->at("error"), "no");
-  EXPECT_EQ(fibers_->next_untold()->id, "a");
-  EXPECT_FALSE(fibers_->next_untold()) << "both are being told";
-  EXPECT_FALSE(fibers_->tellings().due());
-  EXPECT_TRUE(fibers_->tellings().wake().working);
-  fibers_->told("a", true);
-  fibers_->told("b", true);
+  EXPECT_EQ(fibers_->ends().next_untold()->id, "a");
+  EXPECT_FALSE(fibers_->ends().next_untold()) << "both are being told";
+  EXPECT_FALSE(fibers_->ends().tellings().due());
+  EXPECT_TRUE(fibers_->ends().tellings().wake().working);
+  fibers_->ends().told("a", true);
+  fibers_->ends().told("b", true);
   database_->commit();
-  EXPECT_TRUE(fibers_->tellings().wake().none());
+  EXPECT_TRUE(fibers_->ends().tellings().wake().none());
   crash();
-  EXPECT_FALSE(fibers_->next_untold());
+  EXPECT_FALSE(fibers_->ends().next_untold());
 }
 
 TEST_F(FibersRecordsTest, P3_WhatWasNotToldIsToldAfterARestart) {
   settle(start("a").fiber, FiberStatus::kCompleted);
-  ASSERT_TRUE(fibers_->next_untold());
+  ASSERT_TRUE(fibers_->ends().next_untold());
   crash();
-  EXPECT_TRUE(fibers_->tellings().wake().working);
-  EXPECT_EQ(fibers_->next_untold()->id, "a");
+  EXPECT_TRUE(fibers_->ends().tellings().wake().working);
+  EXPECT_EQ(fibers_->ends().next_untold()->id, "a");
 }
 
 TEST_F(FibersRecordsTest, P3_WhatWasNotHeardIsToldAgainAfterGrowingWaits) {
   settle(start("a").fiber, FiberStatus::kCompleted);
   std::int64_t last_wait = 0;
   for (int failures = 1; failures <= 4; ++failures) {
-    ASSERT_TRUE(fibers_->next_untold());
-    fibers_->told("a", false);
+    ASSERT_TRUE(fibers_->ends().next_untold());
+    fibers_->ends().told("a", false);
     database_->commit();
     crash();
-    EXPECT_FALSE(fibers_->next_untold());
-    const std::int64_t wait = *fibers_->tellings().wake().at_ms - unix_millis(clock_.wall_now());
+    EXPECT_FALSE(fibers_->ends().next_untold());
+    const std::int64_t wait =
+        *fibers_->ends().tellings().wake().at_ms - unix_millis(clock_.wall_now());
     EXPECT_GT(wait, last_wait * 3 / 2);
-    EXPECT_FALSE(fibers_->tellings().wake().working);
+    EXPECT_FALSE(fibers_->ends().tellings().wake().working);
     last_wait = wait;
     clock_.advance(milliseconds(wait));
   }
-  fibers_->told("a", true);  // no telling was in progress
-  EXPECT_TRUE(fibers_->next_untold());
+  fibers_->ends().told("a", true);  // no telling was in progress
+  EXPECT_TRUE(fibers_->ends().next_untold());
 }
 
 TEST_F(FibersRecordsTest, WhatIsSettledAgainWhileItIsToldIsToldAgain) {
   start("a");
   crash();
   ASSERT_TRUE(recover());
-  ASSERT_TRUE(fibers_->recovered("a", ""));
-  ASSERT_EQ(fibers_->next_untold()->status, FiberStatus::kInterrupted);
-  ASSERT_TRUE(fibers_->resolve("a", R"({"status":"aborted"})"));
-  EXPECT_FALSE(fibers_->next_untold()) << "one after the other";
-  fibers_->told("a", true);
-  EXPECT_EQ(fibers_->next_untold()->status, FiberStatus::kAborted);
+  ASSERT_TRUE(fibers_->recovery().recovered("a", ""));
+  ASSERT_EQ(fibers_->ends().next_untold()->status, FiberStatus::kInterrupted);
+  ASSERT_TRUE(fibers_->records().resolve("a", R"({"status":"aborted"})"));
+  EXPECT_FALSE(fibers_->ends().next_untold()) << "one after the other";
+  fibers_->ends().told("a", true);
+  EXPECT_EQ(fibers_->ends().next_untold()->status, FiberStatus::kAborted);
 }
 
 TEST_F(FibersRecordsTest, WhatGoesOnWhileItIsToldIsRecoveredAfterACrash) {
   start("a");
   crash();
   ASSERT_TRUE(recover());
-  ASSERT_TRUE(fibers_->recovered("a", ""));
-  ASSERT_EQ(fibers_->next_untold()->status, FiberStatus::kInterrupted);
-  ASSERT_TRUE(fibers_->retry("a"));
+  ASSERT_TRUE(fibers_->recovery().recovered("a", ""));
+  ASSERT_EQ(fibers_->ends().next_untold()->status, FiberStatus::kInterrupted);
+  ASSERT_TRUE(fibers_->records().retry("a"));
   ASSERT_TRUE(recover());
   ASSERT_TRUE(fibers_->resume("a"));
-  fibers_->told("a", true);  // that it was interrupted
+  fibers_->ends().told("a", true);  // that it was interrupted
   database_->commit();
   EXPECT_EQ(status("a"), "running");
   crash();
   clock_.advance(hours(1));
   ASSERT_TRUE(recover());
   settle(*fibers_->resume("a"), FiberStatus::kCompleted);
-  const auto told = fibers_->next_untold();
+  const auto told = fibers_->ends().next_untold();
   ASSERT_TRUE(told);
   EXPECT_EQ(told->status, FiberStatus::kCompleted);
 }
 
 TEST_F(FibersRecordsTest, WhatGoesWhileItIsToldIsForgotten) {
   settle(start("a").fiber, FiberStatus::kCompleted);
-  ASSERT_TRUE(fibers_->next_untold());
-  ASSERT_EQ(*fibers_->remove({}), 1U);
-  fibers_->told("a", false);
-  EXPECT_TRUE(fibers_->tellings().wake().none());
+  ASSERT_TRUE(fibers_->ends().next_untold());
+  ASSERT_EQ(*fibers_->records().remove({}), 1U);
+  fibers_->ends().told("a", false);
+  EXPECT_TRUE(fibers_->ends().tellings().wake().none());
 }
 
 // A waiter looks at its record before it has the record removed: hearth/ext/fibers.h.
@@ -249,32 +251,32 @@ TEST_F(FibersRecordsTest, WhatIsRemovedOrReplacedBeforeItWasToldIsKnownUntilThen
   EXPECT_EQ(status("b"), "error");
   FiberFilter completed;
   completed.statuses = static_cast<std::uint32_t>(FiberStatus::kCompleted);
-  ASSERT_EQ(*fibers_->remove(completed), 1U);
+  ASSERT_EQ(*fibers_->records().remove(completed), 1U);
   FiberRequest again = request("b");
   again.policy = SettledKey::kReplace;
   const auto replaced = start(again);
   EXPECT_EQ(status("a"), "none");
   EXPECT_EQ(status("b"), "running");
-  EXPECT_FALSE(fibers_->next_untold());
+  EXPECT_FALSE(fibers_->ends().next_untold());
   crash();
-  EXPECT_FALSE(fibers_->next_untold()) << "nor by the next instance";
+  EXPECT_FALSE(fibers_->ends().next_untold()) << "nor by the next instance";
 }
 
 TEST_F(FibersRecordsTest, AnAgentWithoutThemHasNoTableAndNoFile) {
-  EXPECT_TRUE(fibers_->tellings().wake().none());
-  EXPECT_FALSE(fibers_->next_untold());
-  EXPECT_FALSE(fibers_->sweep());
-  EXPECT_EQ(*fibers_->list({}), "[]");
-  EXPECT_EQ(*fibers_->remove({}), 0U);
+  EXPECT_TRUE(fibers_->ends().tellings().wake().none());
+  EXPECT_FALSE(fibers_->ends().next_untold());
+  EXPECT_FALSE(fibers_->ends().sweep());
+  EXPECT_EQ(*fibers_->records().list({}), "[]");
+  EXPECT_EQ(*fibers_->records().remove({}), 0U);
   EXPECT_FALSE(database_->exists());
 }
 
 TEST_F(FibersRecordsTest, AfterCloseTheDatabaseCanBeClosedAndTheWakeIsStillKnown) {
   settle(start("a").fiber, FiberStatus::kCompleted);
-  fibers_->tellings().close();
+  fibers_->ends().tellings().close();
   fibers_->close();
   database_->close();
-  EXPECT_TRUE(fibers_->tellings().wake().working);
+  EXPECT_TRUE(fibers_->ends().tellings().wake().working);
 }
 
 }  // namespace

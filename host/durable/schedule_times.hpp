@@ -1,0 +1,32 @@
+#pragma once
+// When schedules are due: functions of their rows, which store nothing.
+
+#include "base/error.hpp"
+#include "durable/recurrence.hpp"
+#include "durable/schedule_table.hpp"
+
+#include <cstdint>
+#include <optional>
+
+namespace hearth::durable {
+
+// Bounds the wait of a row that waits for a length of time: the clock was set back meanwhile.
+void bound_wait(ScheduleRow& row, std::int64_t now);
+// Finds the time of a cron row again: the clock was set back from `last` to `now` while it waited.
+void reckon_anew(ScheduleRow& row, std::int64_t last, std::int64_t now,
+                 const ScheduleSettings& settings);
+// An occurrence is owed that no instance could run from `from` to `now`. Other occurrences in this
+// time are missed like any others: the number of those that will not run.
+// Failure: kUnavailable; the row is unchanged, and the caller must try again later.
+Result<std::uint32_t> reckon_absence(ScheduleRow& row, std::int64_t from, std::int64_t now,
+                                     const ScheduleSettings& settings);
+// The occurrence after now.
+[[nodiscard]] std::optional<std::int64_t> following(const ScheduleRow& row,
+                                                    const Recurrence& recurrence, std::int64_t now);
+// Sets the time of the next occurrence, and resets what belonged to the last one. False: there is
+// none, and the row is dead.
+bool set_next(ScheduleRow& row, std::optional<std::int64_t> at, std::int64_t now);
+// Goes on to the next missed occurrence, where these run one by one. False: there is none.
+bool catch_up(ScheduleRow& row, const Recurrence& recurrence, std::int64_t now);
+
+}  // namespace hearth::durable
