@@ -218,7 +218,8 @@ void ScheduleRuns::give_up_or_put_off(ScheduleRow& row, const Error& why, std::i
 
 // As set_next(), and notes it if the row is never due again.
 void ScheduleRuns::go_on(ScheduleRow& row, std::optional<std::int64_t> at, std::int64_t now) {
-  if (!set_next(row, at, now)) note(row, ScheduleNote::What::kDead, 1, *row.last_error);
+  if (set_next(row, at, now)) return;
+  note(row, ScheduleNote::What::kDead, 1, row.last_error.value_or(""));
 }
 
 // The run ended at `ended_at`. The next time is computed for that moment, even if this is possible
