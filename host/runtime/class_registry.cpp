@@ -1,7 +1,6 @@
 #include "runtime/class_registry.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 namespace hearth::runtime {
