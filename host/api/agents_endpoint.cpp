@@ -392,7 +392,7 @@ std::variant<auth::Visitor, AgentsEndpoint::Refusal> AgentsEndpoint::identify(
 CorsRules AgentsEndpoint::cors(std::string_view path) const {
   // Find the class as the routes of objects do (api/object_lookup.hpp).
   if (const auto named = class_of_object(path); !named.empty())
-    return cors_of(edge_, rules_of(runtime_.classes().find_by_any_name(named)).get());
+    return cors_of(edge_, rules_of(find_by_any_name(runtime_.classes(), named)).get());
   std::string_view segment = class_of(path);
   std::string address;
   if (segment.empty()) {

@@ -14,7 +14,7 @@ std::variant<std::shared_ptr<const runtime::ServedClass>, net::HttpResponse> cla
     std::string_view agent_class) {
   if (readiness.phase() != Readiness::Phase::kReady)
     return object_error(503, "sandbox_unavailable", "the server is starting or stopping");
-  auto served = classes.find_by_any_name(agent_class);
+  auto served = find_by_any_name(classes, agent_class);
   if (served == nullptr &&
       (classes.is_expected(agent_class) || classes.is_expected_name(agent_class)))
     return classes.had_library(agent_class)

@@ -14,7 +14,7 @@
 
 namespace hearth::runtime {
 
-class Shard;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
+class Shard;
 
 // What the routers of one runtime share. All of it outlives them.
 struct AgentCallPaths {

@@ -1,7 +1,6 @@
 #include "runtime/class_registry.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 namespace hearth::runtime {
@@ -55,60 +54,66 @@ void StartCounts::count_unreadable(const std::string& agent) {
 bool ClassRegistry::add(ServedClass served) {
   note_served(served.segment);
   const MutexLock lock(mutex_);
-  std::string segment = served.segment;
-  if (!served.starts->news) served.starts->news = news_;
-  expected_[segment] = true;
-  last_settings_.insert_or_assign(segment, served.settings);
-  entry_rules_.try_emplace(segment,
+  entry_rules_.try_emplace(served.segment,
                            std::make_shared<const EntryRules>(served.settings.entry_rules()));
-  egress_.try_emplace(segment,
+  egress_.try_emplace(served.segment,
                       std::make_shared<const extensions::EgressSettings>(served.settings.egress));
-  return classes_
-      .try_emplace(std::move(segment), std::make_shared<const ServedClass>(std::move(served)))
-      .second;
+  Known& known = segments_[served.segment];
+  if (known.served != nullptr) return false;
+  (void)known.serve(std::make_shared<const ServedClass>(std::move(served)), news_);
+  return true;
 }
 
 std::shared_ptr<const ServedClass> ClassRegistry::put(std::shared_ptr<const ServedClass> next) {
   note_served(next->segment);
   const MutexLock lock(mutex_);
-  if (!next->starts->news) next->starts->news = news_;
-  awaited_.erase(next->segment);
-  if (next->refusal.empty())
-    missing_since_.erase(next->segment);
-  else
-    missing_since_.try_emplace(next->segment, std::chrono::system_clock::now());
-  expected_[next->segment] = true;
-  last_settings_.insert_or_assign(next->segment, next->settings);
-  std::shared_ptr<const ServedClass>& place = classes_[next->segment];
-  return std::exchange(place, std::move(next));
+  Known& known = segments_[next->segment];
+  known.is_awaited = false;
+  if (next->refusal.empty()) {
+    known.missing_since.reset();
+  } else {
+    known.miss();
+  }
+  return known.serve(std::move(next), news_);
+}
+
+std::shared_ptr<const ServedClass> ClassRegistry::Known::serve(
+    std::shared_ptr<const ServedClass> next, const std::shared_ptr<VersionNews>& news) {
+  if (!next->starts->news) next->starts->news = news;
+  is_expected = stays_expected = true;
+  settings = next->settings;
+  return std::exchange(served, std::move(next));
 }
 
 std::shared_ptr<const ServedClass> ClassRegistry::remove(std::string_view segment) {
   const MutexLock lock(mutex_);
-  const auto found = classes_.find(segment);
-  if (found == classes_.end()) return nullptr;
-  std::shared_ptr<const ServedClass> going = std::move(found->second);
-  awaited_.insert(found->first);
-  missing_since_.try_emplace(found->first, std::chrono::system_clock::now());
-  classes_.erase(found);
-  return going;
+  const auto found = segments_.find(segment);
+  if (found == segments_.end() || found->second.served == nullptr) return nullptr;
+  found->second.is_awaited = true;
+  found->second.miss();
+  return std::exchange(found->second.served, nullptr);
+}
+
+const ClassRegistry::Known& ClassRegistry::known(std::string_view segment) const {
+  static const Known nothing;
+  const auto found = segments_.find(segment);
+  return found == segments_.end() ? nothing : found->second;
 }
 
 bool ClassRegistry::is_awaited(std::string_view segment) const {
   const MutexLock lock(mutex_);
-  return awaited_.contains(segment);
+  return known(segment).is_awaited;
 }
 
 std::optional<WallTime> ClassRegistry::missing_since(std::string_view segment) const {
   const MutexLock lock(mutex_);
-  const auto found = missing_since_.find(segment);
-  if (found == missing_since_.end()) return std::nullopt;
-  return found->second;
+  return known(segment).missing_since;
 }
 
 void ClassRegistry::give_up(std::string_view segment) {
   const MutexLock lock(mutex_);
-  if (const auto found = awaited_.find(segment); found != awaited_.end()) awaited_.erase(found);
+  if (const auto found = segments_.find(segment); found != segments_.end())
+    found->second.is_awaited = false;
 }
 
 void ClassRegistry::set_aliases(Aliases aliases) {
@@ -163,32 +168,34 @@ extensions::EgressPtr ClassRegistry::egress(std::string_view segment) const {
 
 void ClassRegistry::expect(std::string segment, ClassSettings settings) {
   const MutexLock lock(mutex_);
-  last_settings_.insert_or_assign(segment, std::move(settings));
-  expected_.try_emplace(std::move(segment), false);
+  Known& known = segments_[std::move(segment)];
+  known.settings = std::move(settings);
+  known.is_expected = true;
 }
 
 ClassSettings ClassRegistry::last_settings(std::string_view segment) const {
   const MutexLock lock(mutex_);
-  const auto found = last_settings_.find(segment);
-  return found == last_settings_.end() ? ClassSettings{} : found->second;
+  return known(segment).settings;
 }
 
 void ClassRegistry::expect_again(std::string segment) {
   const MutexLock lock(mutex_);
-  expected_[std::move(segment)] = true;
+  Known& known = segments_[std::move(segment)];
+  known.is_expected = known.stays_expected = true;
 }
 
 void ClassRegistry::expect_no_more(std::string_view segment) {
   const MutexLock lock(mutex_);
-  if (const auto found = last_settings_.find(segment); found != last_settings_.end())
-    last_settings_.erase(found);
-  const auto found = expected_.find(segment);
-  if (found != expected_.end() && !found->second) expected_.erase(found);
+  const auto found = segments_.find(segment);
+  if (found == segments_.end()) return;
+  found->second.settings = {};
+  found->second.is_expected = found->second.stays_expected;
 }
 
-void ClassRegistry::remember(Segments known, std::function<void(const std::string& segment)> note) {
+void ClassRegistry::remember(const Segments& known,
+                             std::function<void(const std::string& segment)> note) {
   const MutexLock lock(mutex_);
-  remembered_ = std::move(known);
+  for (const std::string& segment : known) segments_[segment].is_remembered = true;
   note_ = std::move(note);
 }
 
@@ -197,7 +204,7 @@ void ClassRegistry::note_served(const std::string& segment) {
   std::function<void(const std::string& segment)> note;
   {
     const MutexLock lock(mutex_);
-    if (!remembered_.insert(segment).second) return;
+    if (std::exchange(segments_[segment].is_remembered, true)) return;
     note = note_;
   }
   if (note) note(segment);
@@ -207,74 +214,66 @@ bool ClassRegistry::had_library(std::string_view name) const {
   const MutexLock lock(mutex_);
   const auto alias = aliases_.find(name);
   const std::string wanted = plain_name(alias == aliases_.end() ? name : alias->second);
-  const auto is_wanted = [&wanted](const std::string& segment) {
-    return plain_name(segment) == wanted;
-  };
-  return std::ranges::any_of(remembered_, is_wanted) ||
-         std::ranges::any_of(expected_, [&is_wanted](const auto& each) {
-           return each.second && is_wanted(each.first);
-         });
+  return std::ranges::any_of(segments_, [&wanted](const auto& each) {
+    return (each.second.is_remembered || each.second.stays_expected) &&
+           plain_name(each.first) == wanted;
+  });
 }
 
 bool ClassRegistry::is_expected(std::string_view segment) const {
   const MutexLock lock(mutex_);
   const auto alias = aliases_.find(segment);
-  return expected_.contains(segment) ||
-         (alias != aliases_.end() && expected_.contains(alias->second));
+  return known(segment).is_expected ||
+         (alias != aliases_.end() && known(alias->second).is_expected);
 }
 
 bool ClassRegistry::is_expected_name(std::string_view name) const {
   const MutexLock lock(mutex_);
-  const std::string wanted = plain_name(name);
-  for (const auto& each : expected_) {
-    if (plain_name(each.first) == wanted && !classes_.contains(each.first)) return true;
-  }
-  return false;
+  return std::ranges::any_of(segments_, [wanted = plain_name(name)](const auto& each) {
+    return each.second.is_expected && each.second.served == nullptr &&
+           plain_name(each.first) == wanted;
+  });
 }
 
 std::shared_ptr<const ServedClass> ClassRegistry::find(std::string_view segment) const {
   const MutexLock lock(mutex_);
-  const auto found = classes_.find(segment);
-  return found == classes_.end() ? nullptr : found->second;
+  return known(segment).served;
 }
 
 std::shared_ptr<const ServedClass> ClassRegistry::find_for_client(std::string_view segment) const {
   const MutexLock lock(mutex_);
-  auto found = classes_.find(segment);
-  if (found == classes_.end()) {
-    const auto alias = aliases_.find(segment);
-    if (alias != aliases_.end()) found = classes_.find(alias->second);
-  }
-  return found == classes_.end() ? nullptr : found->second;
+  if (const auto& served = known(segment).served) return served;
+  const auto alias = aliases_.find(segment);
+  return alias == aliases_.end() ? nullptr : known(alias->second).served;
 }
 
 std::shared_ptr<const ServedClass> ClassRegistry::find_by_name(std::string_view name) const {
   const MutexLock lock(mutex_);
-  for (const auto& [segment, served] : classes_) {
-    if (served->agent_class->name() == name) return served;
+  for (const auto& [segment, known] : segments_) {
+    if (known.served != nullptr && known.served->agent_class->name() == name) return known.served;
   }
   return nullptr;
-}
-
-std::shared_ptr<const ServedClass> ClassRegistry::find_by_any_name(std::string_view name) const {
-  auto served = find_for_client(name);
-  return served != nullptr ? served : find_by_name(name);
 }
 
 std::vector<std::shared_ptr<const ServedClass>> ClassRegistry::all() const {
   const MutexLock lock(mutex_);
   std::vector<std::shared_ptr<const ServedClass>> result;
-  result.reserve(classes_.size());
-  for (const auto& [segment, served] : classes_) result.push_back(served);
+  for (const auto& [segment, known] : segments_) {
+    if (known.served != nullptr) result.push_back(known.served);
+  }
   return result;
 }
 
 void ClassRegistry::clear() {
-  std::map<std::string, std::shared_ptr<const ServedClass>, std::less<>> going;
-  {
-    const MutexLock lock(mutex_);
-    going.swap(classes_);  // destroyed outside the lock: the last owner unloads code
-  }
+  std::vector<std::shared_ptr<const ServedClass>> going;  // the last owner unloads code: no lock
+  const MutexLock lock(mutex_);
+  for (auto& [segment, known] : segments_) going.push_back(std::exchange(known.served, nullptr));
+}
+
+std::shared_ptr<const ServedClass> find_by_any_name(const ClassRegistry& classes,
+                                                    std::string_view name) {
+  auto served = classes.find_for_client(name);
+  return served != nullptr ? served : classes.find_by_name(name);
 }
 
 }  // namespace hearth::runtime

@@ -11,6 +11,7 @@
 #include "runtime/version_news.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -139,7 +140,7 @@ class ClassRegistry {
   // expected. `note` is called once for each other segment, before it is served for the first time,
   // on the thread that serves it.
   using Segments = std::set<std::string, std::less<>>;
-  void remember(Segments known, std::function<void(const std::string& segment)> note);
+  void remember(const Segments& known, std::function<void(const std::string& segment)> note);
   // Whether a library is known to have had the class: this registry served it, or expect_again() or
   // remember() named it. `name`: a segment, an alias, or a class's own name.
   [[nodiscard]] bool had_library(std::string_view name) const;
@@ -149,22 +150,15 @@ class ClassRegistry {
   // For segments that find_for_client() does not find. Served segments and aliases of expected
   // segments are expected too.
   [[nodiscard]] bool is_expected(std::string_view segment) const;
-
   // Whether an expected class that is not served has this segment or name ("ChatRoom"). Ignores
   // aliases, case, `-` and `_`.
   [[nodiscard]] bool is_expected_name(std::string_view name) const;
-
   // Null if there is no such class.
   [[nodiscard]] std::shared_ptr<const ServedClass> find(std::string_view segment) const;
-
   // The same for a segment in a URL, which may be an alias. A served segment comes before an alias.
   [[nodiscard]] std::shared_ptr<const ServedClass> find_for_client(std::string_view segment) const;
-
   // By the class's own name ("ChatRoom"). Null if there is no such class.
   [[nodiscard]] std::shared_ptr<const ServedClass> find_by_name(std::string_view name) const;
-
-  // Like find_for_client(); if it finds nothing, by the class's own name.
-  [[nodiscard]] std::shared_ptr<const ServedClass> find_by_any_name(std::string_view name) const;
 
   // In the order of the segments.
   [[nodiscard]] std::vector<std::shared_ptr<const ServedClass>> all() const;
@@ -179,20 +173,37 @@ class ClassRegistry {
   void note_served(const std::string& segment);
 
   const std::shared_ptr<VersionNews> news_ = std::make_shared<VersionNews>();
+  // What is known of a segment.
+  struct Known {
+    std::shared_ptr<const ServedClass> served = nullptr;  // null: it is not served
+    ClassSettings settings = {};                          // last_settings()
+    std::optional<WallTime> missing_since = {};
+    bool is_awaited = false;
+    bool is_expected = false;
+    bool stays_expected = false;  // it was served here, or has agents
+    bool is_remembered = false;   // a library has had it, and note_ knows
+
+    // Returns the version that was served before.
+    std::shared_ptr<const ServedClass> serve(std::shared_ptr<const ServedClass> next,
+                                             const std::shared_ptr<VersionNews>& news);
+    // No agent is woken under it from now on.
+    void miss() {
+      if (!missing_since) missing_since = std::chrono::system_clock::now();
+    }
+  };
+  [[nodiscard]] const Known& known(std::string_view segment) const REQUIRES(mutex_);
+
   mutable Mutex mutex_;
-  std::map<std::string, std::shared_ptr<const ServedClass>, std::less<>> classes_
-      GUARDED_BY(mutex_);
-  std::set<std::string, std::less<>> awaited_ GUARDED_BY(mutex_);  // segments
-  std::map<std::string, WallTime, std::less<>> missing_since_ GUARDED_BY(mutex_);
-  // Each segment, and whether a library has had the class.
-  std::map<std::string, bool, std::less<>> expected_ GUARDED_BY(mutex_);
-  std::map<std::string, ClassSettings, std::less<>> last_settings_ GUARDED_BY(mutex_);
-  Segments remembered_ GUARDED_BY(mutex_);
+  std::map<std::string, Known, std::less<>> segments_ GUARDED_BY(mutex_);
   std::function<void(const std::string& segment)> note_ GUARDED_BY(mutex_);
   Aliases aliases_ GUARDED_BY(mutex_);
   EntryTable entry_rules_ GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> access_generation_ = 0;
   EgressTable egress_ GUARDED_BY(mutex_);
 };
+
+// Like find_for_client(); if that finds nothing, by the class's own name.
+[[nodiscard]] std::shared_ptr<const ServedClass> find_by_any_name(const ClassRegistry& classes,
+                                                                  std::string_view name);
 
 }  // namespace hearth::runtime

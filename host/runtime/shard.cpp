@@ -1,13 +1,11 @@
 #include "runtime/shard.hpp"
 
-#include "base/assert.hpp"
 #include "runtime/object_places.hpp"
 #include "storage/data_directory.hpp"
 #include "storage/descriptors.hpp"
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 namespace hearth::runtime {
 namespace {
@@ -106,8 +104,8 @@ Shard::Shard(unsigned index, unsigned count, ShardLoop& loop, const ShardEnviron
                 {.http = environment.http_port ? environment.http_port(index) : nullptr,
                  .agents = environment.agent_router ? environment.agent_router(index) : nullptr},
                 extensions::SpanSource(environment.random, environment.span_log)},
-      slots_(index, services_, admission_, steps_),
       sub_agents_(directory_, services_, slots_),
+      slots_(index, services_, admission_, steps_),
       admin_(services_, slots_),
       versions_(services_, slots_, steps_) {
   services_.ports.sub_agents = &sub_agents_;

@@ -131,8 +131,8 @@ class Shard {
   CondemnedAgents condemned_;
   KeyedCalls keyed_calls_;
   ShardServices services_;
-  AgentSlots slots_;
   ShardSubAgents sub_agents_;
+  AgentSlots slots_;
   ShardAdmin admin_;
   ShardVersions versions_;
 };

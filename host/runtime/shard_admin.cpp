@@ -4,7 +4,6 @@
 #include "runtime/shard_services.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 #include <utility>
 

@@ -5,7 +5,6 @@
 #include "runtime/version_trial.hpp"
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>

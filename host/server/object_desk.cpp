@@ -151,7 +151,7 @@ void ObjectDesk::add_routes(std::vector<api::Route>& rows) {
 // ---- which object -------------------------------------------------------------------------------
 
 std::optional<std::string> ObjectDesk::class_name(std::string_view given) {
-  if (const auto served = runtime_.classes().find_by_any_name(given))
+  if (const auto served = find_by_any_name(runtime_.classes(), given))
     return std::string(served->agent_class->name());
   for (std::string& recorded : desk_.directory().classes()) {
     if (recorded == given || protocol::kebab_case(recorded) == given) return std::move(recorded);

@@ -28,9 +28,9 @@ TEST(ClassRegistryTest, AClassHasASegmentItsAliasesAndItsOwnName) {
   classes.add({"counter", std::make_shared<testing::ScriptedClass>(script), {}});
   classes.set_aliases({{"tally", "counter"}});
   for (const char* name : {"counter", "tally", "Counter"})
-    EXPECT_NE(classes.find_by_any_name(name), nullptr) << name;
+    EXPECT_NE(find_by_any_name(classes, name), nullptr) << name;
   for (const char* name : {"COUNTER", "counter_", "Tally", ""})
-    EXPECT_EQ(classes.find_by_any_name(name), nullptr) << name;
+    EXPECT_EQ(find_by_any_name(classes, name), nullptr) << name;
 }
 
 TEST(ClassRegistryTest, WhoeverUsesAClassKeepsItAfterItWasCleared) {
