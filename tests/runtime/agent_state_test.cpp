@@ -79,6 +79,33 @@ TEST(AgentLifeDeathTest, AStateThatDoesNotFollowIsABugAndSaysSo) {
   EXPECT_DEATH(life.enter(Live{}), "does not follow");
 }
 
+TEST(AgentLifeTest, AnAgentThatIsOnlyOpenIsInMemoryUntilItIsGone) {
+  AgentLife life;
+  EXPECT_FALSE(life.in_memory() || life.is_only_open());
+  EXPECT_EQ(life.live(), nullptr);
+  EXPECT_EQ(life.version(), nullptr);
+  const auto served = std::make_shared<const ServedClass>();
+  life.enter(Opened{{.served = served}});
+  EXPECT_TRUE(life.in_memory() && life.is_only_open());
+  EXPECT_EQ(life.live(), nullptr) << "its database could not be opened";
+  EXPECT_EQ(life.version(), served.get());
+  Ending ending{{.served = served}};
+  ending.from = AgentState::kOpened;
+  life.enter(std::move(ending));
+  EXPECT_TRUE(life.in_memory() && life.is_only_open());
+  life.enter(Cold{});
+  EXPECT_FALSE(life.in_memory() || life.is_only_open());
+}
+
+TEST(IntentTest, WithoutAnIdleMomentTheAgentLeavesBeforeItsNextEvent) {
+  Live live;
+  EXPECT_FALSE(live.leaves_before_event());
+  live.intent = Intent{EvictReason::kCodeUpdate, true};
+  EXPECT_FALSE(live.leaves_before_event());
+  live.intent = Intent{EvictReason::kCodeUpdate, false};
+  EXPECT_TRUE(live.leaves_before_event());
+}
+
 TEST(CandidacyTest, CountsFromItsBeginningToItsEndOnce) {
   const auto trial = std::make_shared<VersionTrial>(1U, false);
   const auto other = std::make_shared<VersionTrial>(1U, false);
