@@ -102,8 +102,8 @@ bool AgentStore::dirty() const {
 }
 
 bool AgentStore::idle() {
-  return !loan_.is_out() && work_.fibers().runs().size() == 0 && outbox_.empty() && !database_.dirty() &&
-         !has_unwritten_answers();
+  return !loan_.is_out() && work_.fibers().runs().size() == 0 && outbox_.empty() &&
+         !database_.dirty() && !has_unwritten_answers();
 }
 
 void AgentStore::commit() {

@@ -70,7 +70,8 @@ bool WorkDelivery::send_notice(bool may_notify) {
 }
 
 std::optional<WorkDelivery::Begun> WorkDelivery::begin_event(bool may_recover) {
-  std::optional<DueWork> due = claim(parts_.store, [&] { return work_.dispatch().next(may_recover); });
+  std::optional<DueWork> due =
+      claim(parts_.store, [&] { return work_.dispatch().next(may_recover); });
   if (parts_.store.broken()) return std::nullopt;
   extensions::tell_clients_of_turns(parts_.clients, work_);
   if (!due) return std::nullopt;
@@ -103,7 +104,8 @@ void WorkDelivery::ended(const CallInProgress& call, const Result<std::string_vi
 
 void WorkDelivery::notice_ended(const OperationNews& news) {
   parts_.store.guard([&] {
-    work_.dispatch().notice_ended(news.notice, extensions::notice_outcome(news.outcome, news.flags));
+    work_.dispatch().notice_ended(news.notice,
+                                  extensions::notice_outcome(news.outcome, news.flags));
   });
 }
 
@@ -111,7 +113,8 @@ void WorkDelivery::report_left_over() {
   using extensions::DurableEvent;
   for (const durable::LeftOver& fiber : work_.fibers().recovery().take_left_over()) {
     const UnderSpan under(parts_.code, span_of_left_over(fiber.id));
-    if (fiber.was_running) work_.reports().add(DurableEvent::kFiberRunInterrupted, fiber.id, fiber.name);
+    if (fiber.was_running)
+      work_.reports().add(DurableEvent::kFiberRunInterrupted, fiber.id, fiber.name);
     work_.reports().add(DurableEvent::kFiberRecoveryDetected, fiber.id, fiber.name);
   }
 }
@@ -135,7 +138,8 @@ void WorkDelivery::continued(std::string_view fiber) {
 
 extensions::Span WorkDelivery::span_of_run(durable::FiberHandle fiber) {
   auto* const spans = parts_.agent.extensions().find<extensions::WorkSpans>();
-  const durable::Job* const job = spans != nullptr ? work_.fibers().runs().find_running(fiber) : nullptr;
+  const durable::Job* const job =
+      spans != nullptr ? work_.fibers().runs().find_running(fiber) : nullptr;
   return job != nullptr ? spans->span_of(extensions::SpannedWork::kFiber, job->id)
                         : extensions::Span();
 }
