@@ -33,7 +33,7 @@ namespace hearth::runtime {
 //                    in progress, perhaps on another thread
 //
 // kOpened to kEnding are the states of an agent in memory. A loan of the database to another thread
-// (LiveAgent::lent) is no state of its own: it may happen in the last three.
+// (AgentStore::lend) is no state of its own: it may happen in the last three.
 //
 // Words: an agent is *asked to leave* (EVICT), it *ends* (the instance is destroyed), it is *gone*
 // (its database is closed). An agent that *must leave* does so at a moment of its own choice.
