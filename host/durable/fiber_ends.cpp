@@ -35,13 +35,15 @@ void FiberEnds::load() {
 
 // ---- settling -----------------------------------------------------------------------------------
 
-FiberChange FiberEnds::settle(Job job, const FiberOutcome& outcome, bool dead) {
-  FiberChange change = settle_alone(std::move(job), outcome, dead);
-  if (outcome.status == FiberStatus::kAborted) abort_inner(change, outcome);
+FiberChange FiberEnds::settle(Job job, const FiberOutcome& outcome, bool dead,
+                              const Forget& forget) {
+  FiberChange change = settle_alone(std::move(job), outcome, dead, forget);
+  if (outcome.status == FiberStatus::kAborted) abort_inner(change, outcome, forget);
   return change;
 }
 
-FiberChange FiberEnds::settle_alone(Job job, const FiberOutcome& outcome, bool dead) {
+FiberChange FiberEnds::settle_alone(Job job, const FiberOutcome& outcome, bool dead,
+                                    const Forget& forget) {
   const bool had_ended = job.ended_at_ms.has_value();
   job.status = to_string(outcome.status);
   job.dead = dead;
@@ -60,7 +62,11 @@ FiberChange FiberEnds::settle_alone(Job job, const FiberOutcome& outcome, bool d
   if (outcome.metadata) record.metadata = outcome.metadata;
   FiberChange change{job.id, job.seq, outcome.status, record_json(record)};
   // Only now, for the values above may be too large for the memory that is left.
-  if (had_ended) tell_no_more(job.id);
+  if (had_ended) {
+    tell_no_more(job.id);
+  } else if (forget) {
+    forget(job.id);
+  }
   has_settled_ = true;
   const bool goes = job.is_brief() && !dead;
   const bool is_needed = job.parent && table_.is_open(*job.parent);
@@ -80,7 +86,7 @@ FiberChange FiberEnds::settle_alone(Job job, const FiberOutcome& outcome, bool d
   return change;
 }
 
-void FiberEnds::abort_inner(FiberChange& outer, const FiberOutcome& outcome) {
+void FiberEnds::abort_inner(FiberChange& outer, const FiberOutcome& outcome, const Forget& forget) {
   table_.add_open(outer.id, outer.inner);
   if (outer.inner.empty()) return;
   std::string ids;
@@ -88,7 +94,7 @@ void FiberEnds::abort_inner(FiberChange& outer, const FiberOutcome& outcome) {
     const std::string id = outer.inner[next];
     if (auto job = table_.find(id)) {
       const FiberOutcome inner{.status = FiberStatus::kAborted, .error = outcome.error};
-      (void)settle_alone(*std::move(job), inner, false);
+      (void)settle_alone(*std::move(job), inner, false, forget);
     }
     table_.add_open(id, outer.inner);
     ids += next == 0 ? "" : ",";

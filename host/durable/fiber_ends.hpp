@@ -34,8 +34,11 @@ class FiberEnds {
             Random& random, const FiberSettings& settings);
   void load();
 
-  // On disk; what is in memory of the fibers in the change is the caller's.
-  FiberChange settle(Job job, const FiberOutcome& outcome, bool dead = false);
+  // On disk. `forget` removes a fiber that was open from memory. It is called when the texts of its
+  // end are built, for which the memory may not suffice, and before they are written.
+  using Forget = std::function<void(const std::string& id)>;
+  FiberChange settle(Job job, const FiberOutcome& outcome, bool dead = false,
+                     const Forget& forget = {});
   // A fiber was settled since the last call of take_settled().
   [[nodiscard]] bool has_settled() const { return has_settled_; }
   bool take_settled() { return std::exchange(has_settled_, false); }
@@ -70,8 +73,8 @@ class FiberEnds {
   void drop_values(const std::string& id);
 
  private:
-  FiberChange settle_alone(Job job, const FiberOutcome& outcome, bool dead);
-  void abort_inner(FiberChange& outer, const FiberOutcome& outcome);
+  FiberChange settle_alone(Job job, const FiberOutcome& outcome, bool dead, const Forget& forget);
+  void abort_inner(FiberChange& outer, const FiberOutcome& outcome, const Forget& forget);
   void tell(const std::string& id);
   void remove_children(std::string_view parent);
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }

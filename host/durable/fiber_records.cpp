@@ -24,17 +24,18 @@ Error bad_filter(std::string why) {
 Result<std::string> FiberRecords::inspect(std::string_view id, std::string_view key) {
   auto job = table_.find_one(id, key);
   if (job.has_error()) return job.error();
-  return recovery_.change_of(*std::move(job)).record;
+  const FiberNow now = recovery_.now_of(job->id);
+  return table_.change_of(*std::move(job), now).record;
 }
 
 Result<std::string> FiberRecords::list(const FiberFilter& filter) {
   if (filter.limit > kMostRecordsListed) return bad_filter("a page has at most 100 records");
   RecordPage page(filter.limit == 0 ? kRecordsListedByDefault : filter.limit);
   const auto listed = table_.each(filter, [&](Job& job) {
-    const FiberChange found = recovery_.change_of(std::move(job));
-    const auto bit = static_cast<std::uint32_t>(found.status);
+    const FiberNow now = recovery_.now_of(job.id);
+    const auto bit = static_cast<std::uint32_t>(status_of(job, now));
     if (filter.statuses != 0 && (bit & filter.statuses) == 0) return true;
-    return page.add(found.record);
+    return page.add(table_.change_of(std::move(job), now).record);
   });
   if (listed.has_error()) return listed.error();
   return page.take();
@@ -56,8 +57,8 @@ Result<FiberChange> FiberRecords::cancel(std::string_view id, std::string_view k
   auto job = table_.find_one(id, key);
   if (job.has_error()) return job.error();
   if (job->ended_at_ms) return Error{Errc::kNotFound, "this fiber is settled already"};
-  return recovery_.forget(ends_.settle(
-      *std::move(job), {.status = FiberStatus::kAborted, .error = cut_job_error(reason)}));
+  return recovery_.settle(*std::move(job),
+                          {.status = FiberStatus::kAborted, .error = cut_job_error(reason)});
 }
 
 Result<FiberChange> FiberRecords::resolve(std::string_view id, std::string_view outcome_json,
@@ -70,7 +71,7 @@ Result<FiberChange> FiberRecords::resolve(std::string_view id, std::string_view 
     return Error{Errc::kInvalidArgument, "an outcome is needed to resolve a fiber"};
   auto outcome = parse_outcome(outcome_json, settings_.max_json_bytes);
   if (outcome.has_error()) return outcome.error();
-  return recovery_.forget(ends_.settle(*std::move(job), *outcome));
+  return recovery_.settle(*std::move(job), *outcome);
 }
 
 Result<void> FiberRecords::retry(std::string_view id, Decides who) {

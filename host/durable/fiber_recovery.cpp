@@ -57,11 +57,6 @@ FiberNow FiberRecovery::now_of(std::string_view id) const {
   return line_.is_claimed(id) ? FiberNow::kRecovers : FiberNow::kNothing;
 }
 
-FiberChange FiberRecovery::change_of(Job job) {
-  const FiberNow now = now_of(job.id);
-  return table_.change_of(std::move(job), now);
-}
-
 std::optional<Job> FiberRecovery::first_until(std::int64_t until_ms) {
   for (; !plan_.empty(); plan_.pop_front()) {
     auto job = jobs_.find(JobKind::kFiber, plan_.front());
@@ -82,7 +77,7 @@ void FiberRecovery::give_up(Job& job, std::string_view why) {
   jobs_.put(job.seq, JobPart::kLastError, error);
   job.has_failed = true;
   turns_.given_up(job, error);
-  (void)forget(ends_.settle(job, {.status = FiberStatus::kError, .error = error}, true));
+  (void)settle(job, {.status = FiberStatus::kError, .error = error}, true);
 }
 
 void FiberRecovery::claim(Job& job) {
@@ -151,7 +146,7 @@ Result<FiberChange> FiberRecovery::recovered(std::string_view id, std::string_vi
     return Error{Errc::kNotFound, "the fiber was resumed or settled in the meantime"};
   auto outcome = parse_outcome(outcome_json, settings_.max_json_bytes);
   if (outcome.has_error()) return outcome.error();
-  return forget(ends_.settle(recovering->second, *outcome));
+  return settle(recovering->second, *outcome);
 }
 
 FiberRecovery::Failure FiberRecovery::failed(std::string_view id, std::string_view error,
@@ -205,14 +200,14 @@ void FiberRecovery::interrupt_on_purpose() {
   }
 }
 
-FiberChange FiberRecovery::forget(FiberChange change) {
-  const auto drop = [this](const std::string& id) {
+FiberChange FiberRecovery::settle(Job job, const FiberOutcome& outcome, bool dead) {
+  const auto forget = [this](const std::string& id) {
     std::erase_if(left_over_, [&id](const LeftOver& each) { return each.id == id; });
     runs_.end(id);
     line_.take(id);
+    line_.changed();
   };
-  drop(change.id);
-  for (const std::string& id : change.inner) drop(id);
+  FiberChange change = ends_.settle(std::move(job), outcome, dead, forget);
   line_.changed();
   return change;
 }

@@ -78,7 +78,10 @@ class FiberRecovery final : private LinePolicy<Job> {
   [[nodiscard]] const JobLine<Job>& line() const { return line_; }
   [[nodiscard]] FiberNow now_of(std::string_view id) const;
   // A row of a fiber was read: as it is in this instance.
-  [[nodiscard]] FiberChange change_of(Job job);
+  [[nodiscard]] FiberChange change_of(Job job) {
+    const FiberNow now = now_of(job.id);
+    return table_.change_of(std::move(job), now);
+  }
   // Writes the row of a fiber.
   void write(const Job& job);
   // The interrupted fibers that load() found. Empty from the second call on.
@@ -118,8 +121,8 @@ class FiberRecovery final : private LinePolicy<Job> {
   // ---- what ends elsewhere ----
   // This fiber, which neither runs nor recovers any more, waits for another version of the code.
   void put_aside(Job& job);
-  // The fibers of this change are in progress no more. Returns it.
-  FiberChange forget(FiberChange change);
+  // FiberEnds::settle(). The fibers that end are in progress no more.
+  FiberChange settle(Job job, const FiberOutcome& outcome, bool dead = false);
   // The instance ends on purpose: what runs or recovers now does not count. Writes only if a count
   // is taken back.
   void interrupt_on_purpose();

@@ -84,16 +84,20 @@ FiberRecord FiberTable::with_documents(Job job) {
   return record;
 }
 
+FiberStatus status_of(const Job& row, FiberNow now) {
+  // An unknown word was not written by this server. The fiber then counts as interrupted.
+  if (row.ended_at_ms)
+    return fiber_status(row.status.value_or("")).value_or(FiberStatus::kInterrupted);
+  if (now == FiberNow::kRuns) return FiberStatus::kRunning;
+  return now == FiberNow::kNothing && is_pending(row) ? FiberStatus::kPending
+                                                      : FiberStatus::kRecovering;
+}
+
 FiberChange FiberTable::change_of(Job job, FiberNow now) {
   FiberRecord record = with_documents(std::move(job));
   const Job& row = record.job;
-  if (row.ended_at_ms) {
-    // An unknown word was not written by this server. The fiber then counts as interrupted.
-    record.status = fiber_status(row.status.value_or("")).value_or(FiberStatus::kInterrupted);
-  } else if (now != FiberNow::kNothing) {
-    record.status = now == FiberNow::kRuns ? FiberStatus::kRunning : FiberStatus::kRecovering;
-  } else {
-    record.status = is_pending(row) ? FiberStatus::kPending : FiberStatus::kRecovering;
+  record.status = status_of(row, now);
+  if (!row.ended_at_ms && now == FiberNow::kNothing) {
     record.next_at_ms = row.next_at_ms;
     record.waits_for_code = row.waits_for_code();
   }

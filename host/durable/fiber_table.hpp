@@ -24,6 +24,8 @@ struct FiberFilter {
   bool dead = false;
 };
 
+[[nodiscard]] FiberStatus status_of(const Job& row, FiberNow now);
+
 // Threads, Durable, Failure   As Jobs, which outlives it.
 class FiberTable {
  public:

@@ -246,7 +246,7 @@ Result<FiberChange> Fibers::settle(FiberHandle fiber, FiberStatus status, std::s
   }
   if (status == FiberStatus::kError && ++job.failures <= job.retry.max_attempts && !is_final)
     return postpone(std::move(job), body);
-  return recovery_.forget(ends_.settle(std::move(job), outcome));
+  return recovery_.settle(std::move(job), outcome);
 }
 
 Result<FiberChange> Fibers::settle(FiberHandle fiber, std::string_view outcome_json) {
@@ -258,13 +258,14 @@ Result<FiberChange> Fibers::settle(FiberHandle fiber, std::string_view outcome_j
     return bad_request("work ends as completed, with an error, or aborted");
   Job job = *found;
   if (outcome->status == FiberStatus::kError) ++job.failures;
-  return recovery_.forget(ends_.settle(std::move(job), *outcome));
+  return recovery_.settle(std::move(job), *outcome);
 }
 
 // The work has failed, and is retried later. This is no crash: the attempts are reset, and the next
 // start does not count as a recovery.
 FiberChange Fibers::postpone(Job job, std::string_view error) {
   recovery_.line().follow_clock();
+  runs_.end(job.id);
   job.attempts = job.interruptions = job.fatal_attempts = 0;
   if (!job.is_turn()) give_back_recovery(job);
   job.status = to_string(FiberStatus::kPending);
@@ -273,7 +274,7 @@ FiberChange Fibers::postpone(Job job, std::string_view error) {
   job.wait(now_ms());
   jobs_.put(job.seq, JobPart::kError, cut_job_error(error));
   recovery_.write(job);
-  return recovery_.forget(table_.change_of(std::move(job)));
+  return table_.change_of(std::move(job));
 }
 
 Result<FiberChange> Fibers::wait_for_code(FiberHandle fiber) {

@@ -1,7 +1,7 @@
 #pragma once
 // The fibers that an agent's operations belong to.
 
-#include "durable/fibers.hpp"
+#include "durable/fiber_runs.hpp"
 
 #include <set>
 

@@ -147,6 +147,7 @@ std::int64_t OperationTable::remove(std::string_view from, Params params) {
 }
 
 std::optional<std::string> OperationTable::document(std::int64_t seq, OperationPart part) {
+  if (!exists()) return std::nullopt;
   Rows found =
       rows("SELECT body FROM cf_agents_operation_documents WHERE operation = ? AND part = ?",
            std::array{Param(seq), Param(static_cast<std::int64_t>(part))});

@@ -69,6 +69,7 @@ class OperationTable {
   // Calls `see` with each row until it returns false. `see` may read with other texts than this
   // one, but not write.
   void each(std::string_view from, Params params, const std::function<bool(OperationRow&)>& see);
+  // The tables exist.
   [[nodiscard]] storage::Rows rows(std::string_view sql, Params params = {}) {
     return database_.kept(sql).query(params);
   }

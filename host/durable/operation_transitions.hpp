@@ -12,7 +12,8 @@
 namespace hearth::durable {
 
 // Each writes all that belongs to it: the row, its documents, its stored answer, the budget of its
-// kind, the list of unknown operations. It decides nothing. Operations has the table of states.
+// kind, the list of unknown operations. It decides only what giving up makes of a row (P12 of
+// Operations, which has the table of states).
 //
 // Durable, Threads, Failure   As OperationTable. What it is given outlives it.
 class OperationTransitions {

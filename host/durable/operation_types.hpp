@@ -1,7 +1,7 @@
 #pragma once
 // The values that describe operations, to begin, list and settle them.
 
-#include "durable/fibers.hpp"
+#include "durable/fiber_runs.hpp"
 
 #include <chrono>
 #include <cstddef>

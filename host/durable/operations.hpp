@@ -2,6 +2,7 @@
 // The ledger of one agent's operations: its effects outside the server. hearth/ext/operations.h has
 // their meaning for authors.
 
+#include "durable/fibers.hpp"
 #include "durable/operation_identity.hpp"
 #include "durable/operation_limits.hpp"
 #include "durable/operation_records.hpp"
@@ -37,7 +38,8 @@ namespace hearth::durable {
 // after a crash too.
 //
 // Durable    Methods write into the agent's implicit transaction; the caller commits.
-// Savepoints No member may be called while a savepoint of the agent's code is open.
+// Savepoints No member, of its parts neither, may be called while a savepoint of the agent's code
+//            is open.
 // Threads    The agent's shard.
 // Failure    Result for a caller's mistake, StorageError for the disk.
 class Operations final : public WorkPart {

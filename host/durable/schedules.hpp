@@ -15,7 +15,8 @@
 
 namespace hearth::durable {
 
-// state      what is on disk                              leaves it by
+// state      what is on disk                              leaves it by (begin_due(), ended(): of
+//                                                         ScheduleRuns)
 // waiting    the row, its time                            begin_due() once the time has come
 // running    the row, claimed                             ended(); a crash -> waiting, or dead
 //                                                         (JobLine); the end of the instance on

@@ -31,7 +31,7 @@ void OpenOperations::began(const OperationRow& row) {
 
 void OpenOperations::cut_off(const OperationRow& row, FiberHandle fiber) {
   if (row.root && fibers_.find_running(fiber) == nullptr) must_look_ = true;
-  next_ms_ = earliest(next_ms_, loss_ms(row, goes_on(row)));
+  next_ms_ = earliest(next_ms_, loss_ms(row, row.horizon_at_ms && goes_on(row)));
 }
 
 bool OpenOperations::goes_on(const OperationRow& row) {
@@ -51,19 +51,19 @@ void OpenOperations::look(std::vector<LostOperation>* lost) {
   table_.each("FROM cf_agents_operations WHERE state = 'started' ORDER BY seq", {},
               [&](OperationRow& row) {
                 const bool runs = running_.state_of(row) == OperationState::kRunning;
-                if (lost != nullptr && !runs) {
-                  if (row.acts_by_request && !answers_.find(row.seq)) {
-                    lost->push_back({std::move(row), false});
-                    return true;
-                  }
-                  if (!work_goes_on(row) || is_lost(row, goes_on(row), now)) {
-                    lost->push_back({std::move(row)});
-                    return true;
-                  }
+                const bool is_judged = lost != nullptr && !runs;
+                if (is_judged && row.acts_by_request && !answers_.find(row.seq)) {
+                  lost->push_back({std::move(row), false});
+                  return true;
+                }
+                const bool continues = (is_judged || row.horizon_at_ms) && goes_on(row);
+                if (is_judged && (!work_goes_on(row) || is_lost(row, continues, now))) {
+                  lost->push_back({std::move(row)});
+                  return true;
                 }
                 // A running operation whose moment has passed has no further moment: its own end
                 // decides.
-                const auto loss = loss_ms(row, goes_on(row));
+                const auto loss = loss_ms(row, continues);
                 if (loss && (*loss > now || !runs)) next = earliest(next, loss);
                 return true;
               });

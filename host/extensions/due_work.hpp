@@ -36,8 +36,8 @@ struct DueWork {
   std::string name{};     // of the event
   std::string body{};
   std::chrono::milliseconds timeout{};
-  std::optional<DurableEvent> step{};  // LiveAgent reports it once the claim is on disk
-  std::string trace{};                 // the trace that it belongs to: see keep_trace()
+  std::optional<DurableEvent> step{};  // WorkDelivery reports it once the claim is on disk
+  std::string trace{};  // the trace that it belongs to: see WorkReports::keep_trace()
 };
 
 [[nodiscard]] inline bool has_code(const Result<std::string_view>& outcome, Errc code) {

@@ -1,6 +1,6 @@
 #pragma once
 // The durable work of one live agent: fibers, schedules, the queue, notifications,
-// alarms and operations. LiveAgent delivers the work.
+// alarms and operations. WorkDelivery (runtime) delivers the work.
 
 #include "extensions/work_dispatch.hpp"
 

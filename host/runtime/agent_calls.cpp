@@ -288,7 +288,7 @@ std::vector<OwnedEvent> AgentCalls::cut_off_all(bool again, const Error& why) {
 
 void AgentCalls::add_waits(std::vector<extensions::Wait>& to) {
   for_each([&](CallId /*id*/, const CallInProgress& call) {
-    switch (call.kind) {
+    switch (call.kind) {  // the state of the agent, and the rows of its fibers, say these
       case EventKind::kStart:
       case EventKind::kMigrate:
       case EventKind::kEvict:

@@ -23,7 +23,7 @@ struct OperationNews;
 //  P2 Marked         The instance knows for which durable work it runs, so that a record of a crash
 //                    names that work.
 //
-// The caller ends the turn after each entry (AgentStore::end_turn).
+// The caller ends the turn of an event, a result or a cancellation (LiveAgent).
 //
 // Threads    The agent's shard.
 // Lifetime   The parts outlive it. destroy() comes before destruction.
@@ -54,7 +54,7 @@ class AgentCode {
   void hear(const OperationNews& news);
   void hear_post(std::uint64_t token);
 
-  // The code that runs says for which work: nothing is known of later entries otherwise.
+  // The code that runs says for which work. From now on an entry that names none works for none.
   void works_for(WorkMark work);
   // The work that the event of this call delivers: this agent's own, or another agent's
   // notification.

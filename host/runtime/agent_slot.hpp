@@ -52,7 +52,7 @@ namespace hearth::runtime {
 //   cut off                                      what happens
 //   any other call                               answered kClosing, "try again"
 //   no room (P3), or after kHung                 a call is answered kClosing
-//   storage has failed                           P5 of LiveAgent
+//   storage has failed                           P3 of AgentStore
 //   after kShutdown, kDestroyed                  nothing is delivered again
 //   after kAdmin                                 no STATE_CHANGED of a change that was made by a
 //                                                handler of STATE_CHANGED
@@ -71,8 +71,8 @@ namespace hearth::runtime {
 //
 // Threads    The shard's.
 // Lifetime   Owned by the shard, which removes it from a task of its own once is_unused(). The
-//            members for events and after_turn() may run plugin code, but destroy neither the slot
-//            nor the live agent.
+//            members for events and AgentTurns::after_turn() may run plugin code, but destroy
+//            neither the slot nor the live agent.
 class AgentSlot final : public Admission::Applicant {
  public:
   AgentSlot(const ShardParts& parts, storage::AgentKey key, std::string segment);

@@ -26,12 +26,12 @@ storage::AgentDatabaseOptions database_options(const AgentStore::Parts& parts, s
 
 bool SharedCommit::schedule() {
   if (std::exchange(is_scheduled_, true)) return false;
-  turns_before_ = turns_;
+  entries_before_ = entries_;
   return true;
 }
 
 bool SharedCommit::is_time(bool is_last) {
-  const bool more_came = std::exchange(turns_before_, turns_) != turns_;
+  const bool more_came = std::exchange(entries_before_, entries_) != entries_;
   if (more_came && !is_last) return false;
   is_scheduled_ = false;
   return true;
@@ -118,8 +118,8 @@ void AgentStore::commit() {
   await_device(outbox_.committed(writes));
 }
 
-void AgentStore::end_turn() {
-  shared_commit_.turn_ended();
+void AgentStore::end_turn(std::uint64_t entries) {
+  shared_commit_.turn_ended(entries);
   if (broken_) return;
   if (!dirty()) {
     // A keep-alive reference alone writes nothing else.
@@ -151,9 +151,11 @@ void AgentStore::flush() {
 void AgentStore::await_device(Outbox::Mark mark) {
   if (mark == 0) return;
   commits_.gate()->request([this, self = self_, mark](bool ok) {
-    if (*self == nullptr || broken_) return;
+    const bool is_over =
+        *self == nullptr || broken_ || parts_.agent.phase() == extensions::AgentPhase::kClosing;
+    if (is_over) return;
     if (!ok) {
-      parts_.failed("what was committed could not be synced to the device");
+      fail("what was committed could not be synced to the device");
     } else if (outbox_.durable(mark)) {
       std::optional<durable::Wake> rest;
       if (!dirty()) rest = wake();
@@ -170,11 +172,11 @@ bool AgentStore::is_withheld() const {
   return phase == extensions::AgentPhase::kMigrating || phase == extensions::AgentPhase::kClosing;
 }
 
-// From a full disk on no work begins until there is room (AgentWork::begin_due): a claim that fails
-// breaks the agent.
-void AgentStore::fail(const StorageError& failure) {
-  if (dynamic_cast<const DiskFull*>(&failure) != nullptr) parts_.services.data.note_full();
-  parts_.failed(failure.what());
+void AgentStore::fail(std::string_view what, bool is_disk_full) {
+  if (is_disk_full) parts_.services.data.note_full();
+  if (broken_) return;
+  parts_.failed(what);
+  give_up(what);
 }
 
 void AgentStore::give_up(std::string_view what) {
@@ -198,7 +200,7 @@ void AgentStore::finish() {
   loan_.begin(parts_.services.loop.clock().steady_now());
   const auto come_back = [self = self_, is_back = std::make_shared<bool>(false)](bool answered) {
     if (*self == nullptr || std::exchange(*is_back, true)) return;
-    if (!answered) (*self)->parts_.failed("the device did not sync its last answers within 10 s");
+    if (!answered) (*self)->fail("the device did not sync its last answers within 10 s");
     (*self)->take_back({});
   };
   commits_.gate()->request([come_back](bool) { come_back(true); });
@@ -210,7 +212,7 @@ void AgentStore::take_back(const std::string& trouble) {
   const Loan::Steps postponed = loan_.end();
   const std::shared_ptr<AgentStore*> self = self_;
   if (database_.broken()) {
-    parts_.failed(trouble);
+    fail(trouble);
   } else if (!trouble.empty()) {
     parts_.services.logger.write_limited(
         LogLevel::kWarn, "agent.checkpoint_failed", {parts_.key.agent_class},

@@ -26,7 +26,8 @@ struct ShardServices;
 // Events that are ready together share one commit.
 class SharedCommit {
  public:
-  void turn_ended() { ++turns_; }
+  // `entries`: how often the agent's code was entered so far.
+  void turn_ended(std::uint64_t entries) { entries_ = entries; }
   // False: it is scheduled already.
   [[nodiscard]] bool schedule();
   // A turn of the loop is over. False: more events are coming, and the commit waits for the next
@@ -35,8 +36,8 @@ class SharedCommit {
 
  private:
   bool is_scheduled_ = false;
-  std::uint64_t turns_ = 0;
-  std::uint64_t turns_before_ = 0;  // when it was last scheduled or asked
+  std::uint64_t entries_ = 0;
+  std::uint64_t entries_before_ = 0;  // when it was last scheduled or asked
 };
 
 // Promises
@@ -62,7 +63,7 @@ class AgentStore {
     std::uint32_t class_schema = 0;   // the version that new data get
     extensions::AgentContext& agent;  // its extensions are asked from load() on
     EffectPort& effects;
-    std::function<void(std::string_view what)> failed;  // storage has failed; calls give_up()
+    std::function<void(std::string_view what)> failed;  // storage has failed, for the log
     // A task of the loop has let effects out, or has given the database back.
     const std::function<void()>& after_turn;
     const std::function<void()>& look;  // durable work may be due
@@ -96,8 +97,8 @@ class AgentStore {
   [[nodiscard]] bool dirty() const;
   // Commits what is uncommitted, and lets out the effects that waited for it. Throws StorageError.
   void commit();
-  // A turn has ended: its commit follows, soon or now.
-  void end_turn();
+  // A turn has ended: its commit follows, soon or now. `entries`: as SharedCommit::turn_ended().
+  void end_turn(std::uint64_t entries);
   // Commits when this turn of the loop is over.
   void commit_soon();
   // Commits now, unless commits are withheld or it is lent.
@@ -113,12 +114,14 @@ class AgentStore {
       action();
       return true;
     } catch (const StorageError& failure) {
-      fail(failure);
+      fail(failure.what(), dynamic_cast<const DiskFull*>(&failure) != nullptr);
       return false;
     }
   }
-  // Storage has failed, and that is logged: uncommitted writes are lost, and the wake index keeps
-  // its entry.
+  // Storage has failed; does nothing if it has failed before. From a full disk on no work begins
+  // until there is room (AgentWork::begin_due): a claim that fails breaks the agent.
+  void fail(std::string_view what, bool is_disk_full = false);
+  // The same, if that is logged: uncommitted writes are lost, and the wake index keeps its entry.
   void give_up(std::string_view what);
   [[nodiscard]] bool broken() const { return broken_.has_value(); }
   // No fiber runs, and nothing waits for a commit or the device.
@@ -140,7 +143,6 @@ class AgentStore {
 
  private:
   [[nodiscard]] bool has_unwritten_answers() const;
-  void fail(const StorageError& failure);
   void await_device(Outbox::Mark mark);
   // What is written is not committed: its schema migrates, or the instance is being destroyed.
   [[nodiscard]] bool is_withheld() const;

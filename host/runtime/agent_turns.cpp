@@ -1,5 +1,6 @@
 #include "runtime/agent_turns.hpp"
 
+#include "base/assert.hpp"
 #include "base/close_codes.hpp"
 #include "extensions/connections.hpp"
 #include "runtime/blocking_pool.hpp"
@@ -228,6 +229,7 @@ void AgentTurns::completed(const Completion& completion) {
 }
 
 void AgentTurns::checkpoint(LiveAgent& agent) {
+  HEARTH_ASSERT(!agent.entered(), "lent while its code is on the stack");
   agent.store().lend();
   const auto run = [&agent, &loop = place_.services.loop](bool) {
     loop.post([&agent, trouble = agent.store().database().checkpoint()] {

@@ -87,7 +87,7 @@ class AlarmClock {
   // The agent could not be woken: tries again after `wait`, if the agent must be awake at all.
   void look_again(const storage::AgentKey& key, std::chrono::milliseconds wait);
   // The agent is cold now: schedules its next wake, not before `at_least` from now. `next_look`:
-  // from LiveAgent, at its end.
+  // DurableWork::next_look_ms() at its end.
   void rest(const storage::AgentKey& key, const durable::Wake& wake,
             std::optional<std::int64_t> next_look, std::chrono::milliseconds at_least);
   // Looks at the agents of this class now.

@@ -50,7 +50,8 @@ ClassRollout::~ClassRollout() {
 
 void ClassRollout::end_trial() {
   if (!decide()) return;
-  runtime_.tell([next = next_](ShardVersions& versions) { versions.trial_is_over(next->segment); });
+  runtime_.tell(
+      [segment = next_->segment](ShardVersions& versions) { versions.trial_is_over(segment); });
 }
 
 bool ClassRollout::decide() {
@@ -161,7 +162,7 @@ void ClassRollout::roll_back(std::string why) {
   runtime_.classes().put(before_);
   (void)decide();  // after put(): a reader of the decision finds the old version
   runtime_.tell(
-      [before = before_](ShardVersions& versions) { versions.class_is_back(before->segment); });
+      [segment = before_->segment](ShardVersions& versions) { versions.class_is_back(segment); });
   if (trial_) trial_->places = 0;
   runtime_.tell([next = next_](ShardVersions& versions) {
     versions.leave(next, EvictReason::kCodeUpdate, false);

@@ -34,6 +34,7 @@ class CodeOnStack {
       code.call_ = call;
       code.method_ = method;
       code.span_ = code.entry_span_ = span;
+      ++code.entries_;
     }
     ~Entry() {
       code_.entered_ = false;
@@ -72,6 +73,9 @@ class CodeOnStack {
   // The code goes on under this span; none: under that of the event.
   void go_on_under(const extensions::Span& span) { span_ = span.is_none() ? entry_span_ : span; }
 
+  // How often the code was entered so far.
+  [[nodiscard]] std::uint64_t entries() const { return entries_; }
+
   // ---- the durable work that the code does, for the crash record ----
   // Nothing: not known.
   [[nodiscard]] std::optional<WorkMark> work() const { return work_; }
@@ -109,6 +113,7 @@ class CodeOnStack {
   std::string method_;  // keeps its memory
   extensions::Span span_;
   extensions::Span entry_span_;
+  std::uint64_t entries_ = 0;
   std::optional<WorkMark> work_;
   bool tells_work_ = false;
   std::shared_ptr<extensions::StateCause> state_cause_;

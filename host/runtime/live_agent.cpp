@@ -7,7 +7,6 @@
 #include "runtime/agent_inbox.hpp"
 #include "runtime/shard_services.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace hearth::runtime {
@@ -61,7 +60,13 @@ LiveAgent::LiveAgent(const Parts& parts, std::shared_ptr<const AgentClass> agent
               .class_schema = agent_class->schema_version(),
               .agent = context_,
               .effects = effects_,
-              .failed = [this](std::string_view what) { context_.storage_failed(what); },
+              .failed =
+                  [this](std::string_view what) {
+                    calls_.write_line(LogLevel::kError, "agent.storage_failed",
+                                      {code_.agent_class().name()}, code_.on_stack().call(),
+                                      {{"error", what}});
+                    context_.figures().storage_failures.add();
+                  },
               .after_turn = parts_.after_turn,
               .look = parts_.look},
              parts.services.files.kept(parts_.key)),
@@ -262,17 +267,17 @@ void LiveAgent::leave() {
         {{"error", "an error of the agent's SQL has undone all that this turn has written"}});
     store_.give_up("the transaction was lost");
   }
-  store_.end_turn();
+  store_.end_turn(code_.on_stack().entries());
   parts_.after_turn();
 }
 
 void LiveAgent::write_state_of_client(Event& incoming) {
   const Span span = span_of(parts_.services, incoming.origin);
-  Result<void> accepted = state_.may_write(incoming);
-  if (!accepted.has_error() && code_.agent_class().checks_state())
-    accepted = enter(state_check_of(incoming), span);
-  if (is_unsupported(accepted)) accepted = {};
-  state_.write(incoming, accepted, span);
+  StateChanges::Verdict verdict = state_.judge(incoming);
+  if (!verdict.accepted.has_error() && code_.agent_class().checks_state())
+    verdict.accepted = enter(state_check_of(incoming), span);
+  if (is_unsupported(verdict.accepted)) verdict.accepted = {};
+  state_.write(incoming, verdict, span);
   leave();
 }
 

@@ -76,11 +76,7 @@ Result<void> LiveContext::audit(std::string_view what, std::string_view detail) 
 }
 
 void LiveContext::storage_failed(std::string_view what) {
-  if (live_.store.broken()) return;
-  live_.calls.write_line(LogLevel::kError, "agent.storage_failed", {live_.agent_class.name()},
-                         live_.code.on_stack().call(), {{"error", what}});
-  live_.figures.storage_failures.add();
-  live_.store.give_up(what);
+  live_.store.fail(what);
 }
 
 }  // namespace hearth::runtime

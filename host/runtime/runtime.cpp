@@ -128,7 +128,7 @@ unsigned Runtime::shard_index(const storage::AgentKey& key) const {
 
 void Runtime::serve(const std::shared_ptr<const ServedClass>& next) {
   classes_.put(next);
-  tell([next](ShardVersions& versions) { versions.class_is_back(next->segment); });
+  tell([segment = next->segment](ShardVersions& versions) { versions.class_is_back(segment); });
 }
 
 void Runtime::tell(const std::function<void(ShardVersions& versions)>& task) {

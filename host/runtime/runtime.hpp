@@ -86,8 +86,8 @@ class Runtime final : public extensions::AgentDirectory {
   // Runs the task on the loop of each shard, soon. Any thread, while the loops run.
   void tell(const std::function<void(ShardVersions& versions)>& task);
   // The same; the answers are complete when all shards have done it. After leave() and expel(), if
-  // another version serves the class, no agent gets `version` any more then;
-  // version->starts->agents counts those that still have it.
+  // another version serves the class, no agent gets theirs any more then;
+  // ServedClass::starts counts the agents that still have it.
   std::shared_ptr<const ShardAnswers> ask(const std::function<void(ShardVersions& versions)>& task);
 
   // From now on agents are woken when their time has come, and interrupted work is recovered. Call

@@ -14,18 +14,19 @@ namespace hearth::runtime {
 
 // ---- the write of a client ----------------------------------------------------------------------
 
-Result<void> StateChanges::may_write(const Event& incoming) const {
+StateChanges::Verdict StateChanges::judge(const Event& incoming) const {
   const Connection* const client = parts_.clients.connection(incoming.connection);
   if (client != nullptr && client->readonly())
-    return Error{Errc::kForbidden, "Connection is readonly"};
-  if (incoming.body.empty()) return Error{Errc::kInvalidArgument, "the state is no JSON"};
+    return {Error{Errc::kForbidden, "Connection is readonly"}, 403};
+  if (incoming.body.empty()) return {Error{Errc::kInvalidArgument, "the state is no JSON"}};
   if (incoming.body.size() > parts_.agent.settings().max_state_bytes)
-    return Error{Errc::kLimitExceeded, "the state is too large"};
+    return {Error{Errc::kLimitExceeded, "the state is too large"}};
   return {};
 }
 
-void StateChanges::write(Event& incoming, Result<void> accepted, const extensions::Span& span) {
-  if (accepted.has_error()) return answer(incoming, accepted.error());
+void StateChanges::write(Event& incoming, const Verdict& verdict, const extensions::Span& span) {
+  const auto& [accepted, status] = verdict;
+  if (accepted.has_error()) return answer(incoming, accepted.error(), status);
   const CodeOnStack::UnderSpan under(parts_.code, span);
   const bool is_stored = parts_.store.guard([&] {
     parts_.agent.of<extensions::StateExtension>().store(incoming.connection, incoming.body);
@@ -34,14 +35,12 @@ void StateChanges::write(Event& incoming, Result<void> accepted, const extension
   if (!is_stored) answer(incoming, storage_error_for_clients());
 }
 
-void StateChanges::answer(Event& incoming, const Result<std::string>& outcome) {
+void StateChanges::answer(Event& incoming, const Result<std::string>& outcome, unsigned status) {
   parts_.figures.event_ended(EventKind::kStateCheck,
                              outcome ? EventOutcome::kOk : EventOutcome::kError);
   if (!incoming.sink) return;  // the client has left, but its write counts
-  const Connection* const client = parts_.clients.connection(incoming.connection);
-  const bool is_readonly = outcome.has_error() && client != nullptr && client->readonly();
-  parts_.store.outbox().push(FinishEffect{
-      std::move(incoming.sink), incoming.connection, {is_readonly ? 403U : 200U, {}}, outcome});
+  parts_.store.outbox().push(
+      FinishEffect{std::move(incoming.sink), incoming.connection, {status, {}}, outcome});
   if (outcome.has_error()) show_true_state(incoming.connection);
 }
 

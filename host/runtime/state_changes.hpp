@@ -40,10 +40,15 @@ class StateChanges final : public extensions::StateWatchers {
   explicit StateChanges(const Parts& parts) : parts_(parts) {}
 
   // ---- the write of a client, an event of kind kStateCheck ----
+  // Whether it may be stored, and the HTTP status of the answer if not.
+  struct Verdict {
+    Result<void> accepted;
+    unsigned status = 200;
+  };
   // Without asking the agent's code.
-  [[nodiscard]] Result<void> may_write(const Event& incoming) const;
+  [[nodiscard]] Verdict judge(const Event& incoming) const;
   // Stores it, under this span, if it was accepted; answers it.
-  void write(Event& incoming, Result<void> accepted, const extensions::Span& span);
+  void write(Event& incoming, const Verdict& verdict, const extensions::Span& span);
 
   // A STATE_CHANGED event is entered next. `chain`: EventFreight::state_chain.
   void begin_cause(std::shared_ptr<unsigned> chain);
@@ -54,7 +59,7 @@ class StateChanges final : public extensions::StateWatchers {
   void undone(std::uint64_t last_write) override;
 
  private:
-  void answer(Event& incoming, const Result<std::string>& outcome);
+  void answer(Event& incoming, const Result<std::string>& outcome, unsigned status = 200);
   void show_true_state(ConnectionId id);
   void tell_instance(ConnectionId source, std::string_view json, std::uint64_t write);
 

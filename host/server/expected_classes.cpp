@@ -34,9 +34,8 @@ void expect_classes(runtime::ClassRegistry& classes, const storage::DataDirector
   for (const auto& [name, its] : settings) classes.expect(protocol::kebab_case(name), its.settings);
   runtime::ClassRegistry::Segments known;
   for (std::string& segment : directory.served_classes()) known.insert(std::move(segment));
-  classes.remember(std::move(known), [&data, &logger](const std::string& segment) {
-    write_down(data, segment, logger);
-  });
+  classes.remember(
+      known, [&data, &logger](const std::string& segment) { write_down(data, segment, logger); });
 }
 
 }  // namespace hearth::server

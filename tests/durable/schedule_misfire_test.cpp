@@ -1,4 +1,5 @@
 // Occurrences that could not run in time, and occurrences that are due while the last one runs.
+#include "durable/recurrence.hpp"
 #include "durable/schedules_fixture.hpp"
 
 #include <set>

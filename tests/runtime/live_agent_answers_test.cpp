@@ -1,4 +1,4 @@
-// Promise P7 of LiveAgent: a call with a key runs once.
+// Promise P2 of AgentCalls: a call with a key runs once.
 #include "runtime/fakes.hpp"
 
 #include <gtest/gtest.h>

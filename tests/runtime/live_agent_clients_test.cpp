@@ -78,6 +78,22 @@ TEST_F(LiveAgentTest, AReadonlyClientCannotChangeTheStateNorMakeTheAgentDoIt) {
   EXPECT_EQ(shard_.call(client, "set")->end, "error forbidden: Connection is readonly");
 }
 
+TEST_F(LiveAgentTest, AClientThatBecomesReadonlyInACheckHearsWhatTheCheckSays) {
+  shard_.script.checks_state = true;
+  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind == EventKind::kStateCheck) {
+      EXPECT_TRUE(host.set_flags(event.connection, Connection::kReadonly));
+      return Error{Errc::kInvalidArgument, ""};
+    }
+    return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+  };
+  const auto client = shard_.connect();
+  const auto first = shard_.write_state(client, "1");
+  EXPECT_EQ(first->end, "error invalid_argument: ");
+  EXPECT_EQ(first->status, 200U) << "403 means: it was readonly before";
+  EXPECT_EQ(shard_.write_state(client, "1")->status, 403U);
+}
+
 TEST_F(LiveAgentTest, AClientWhoseWriteIsRefusedIsToldTheTrueState) {
   shard_.script.checks_state = true;
   on_call([](HostCalls&, const AgentEvent& event) -> Result<void> {

@@ -26,8 +26,7 @@ using What = PluginReloader::Outcome::What;
 
 class SettingsRolloutsTest : public server::OneLoopTest {
  protected:
-  explicit SettingsRolloutsTest(
-      std::chrono::milliseconds patience = std::chrono::milliseconds(10)) {
+  explicit SettingsRolloutsTest(std::chrono::milliseconds patience = std::chrono::seconds(10)) {
     std::filesystem::create_directory(classes());
     put("class: counter\n");
     loop_.start();
