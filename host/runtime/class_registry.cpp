@@ -267,6 +267,7 @@ std::vector<std::shared_ptr<const ServedClass>> ClassRegistry::all() const {
 void ClassRegistry::clear() {
   std::vector<std::shared_ptr<const ServedClass>> going;  // the last owner unloads code: no lock
   const MutexLock lock(mutex_);
+  going.reserve(segments_.size());
   for (auto& [segment, known] : segments_) going.push_back(std::exchange(known.served, nullptr));
 }
 

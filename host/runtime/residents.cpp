@@ -12,16 +12,18 @@ void Residents::enter(RoomApplicant& agent) {
 }
 
 void Residents::used(RoomApplicant& agent, SteadyTime now) {
-  HEARTH_ASSERT(agent.is_resident(), "an agent is used that did not come in");
-  agent.place().used_at = now;
-  line_.splice(line_.end(), line_, *agent.place().resident);
+  RoomApplicant::Place& place = agent.place();
+  HEARTH_ASSERT(place.resident, "an agent is used that did not come in");
+  place.used_at = now;
+  line_.splice(line_.end(), line_, *place.resident);
 }
 
 void Residents::left(RoomApplicant& agent) {
-  HEARTH_ASSERT(agent.is_resident(), "an agent leaves that did not come in");
-  line_.erase(*agent.place().resident);
-  agent.place().resident.reset();
-  if (std::exchange(agent.place().was_sent_away, false)) --sent_away_;
+  RoomApplicant::Place& place = agent.place();
+  HEARTH_ASSERT(place.resident, "an agent leaves that did not come in");
+  line_.erase(*place.resident);
+  place.resident.reset();
+  if (std::exchange(place.was_sent_away, false)) --sent_away_;
   --leaving_;
   --ending_;
 }

@@ -1,5 +1,7 @@
 #include "runtime/room_line.hpp"
 
+#include "base/assert.hpp"
+
 #include <iterator>
 
 namespace hearth::runtime {
@@ -16,6 +18,7 @@ void RoomLine::join(RoomApplicant& agent, bool is_awaited, bool is_first) {
 
 bool RoomLine::leave(RoomApplicant& agent) {
   RoomApplicant::Place& place = agent.place();
+  HEARTH_ASSERT(place.waiting, "an agent leaves a line in which it does not stand");
   place.line->erase(*place.waiting);
   place.waiting.reset();
   return is_for_work(agent);
