@@ -1,6 +1,5 @@
 #pragma once
-// The turns of an agent in memory, from START to EVICT: which events it gets when, and what comes
-// of them.
+// Delivers the events of an agent in memory, from START to EVICT, and handles their results.
 
 #include "runtime/agent_exit.hpp"
 #include "runtime/agent_place.hpp"

@@ -12,12 +12,8 @@
 //   only, but    the kinds to which the row applies; without both: all
 //   max_crashes  of fibers.max_crashes
 #include "extensions/call.hpp"
-#include "extensions/durable_work.hpp"
+#include "extensions/durable_work_fixture.hpp"
 #include "json/json.hpp"
-#include "support/manual_clock.hpp"
-#include "support/recording_logger.hpp"
-#include "support/seeded_random.hpp"
-#include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
 
@@ -116,29 +112,15 @@ std::vector<Scenario> scenarios() {
   return all;
 }
 
-class WorkScenarioTest : public ::testing::TestWithParam<Scenario> {
+class WorkScenarioTest : public DurableWorkFixture, public ::testing::WithParamInterface<Scenario> {
  protected:
   WorkScenarioTest() {
     settings_.fibers.max_crashes =
         row().contains("max_crashes") ? row().at("max_crashes").get<int>() : durable::kMostCrashes;
-    open({});
+    crash();  // so that the settings count
   }
   static const Json& row() { return GetParam().row; }
 
-  void open(const std::optional<EndedProcess>& ended) {
-    database_ = std::make_unique<storage::AgentDatabase>(directory_.path() / "a.db", agent_);
-    work_ = std::make_unique<DurableWork>(*database_, agent_, clock_, random_, settings_, events_,
-                                          stops_);
-    work_->load(ended);
-    database_->commit();
-  }
-  void reopen(const std::optional<EndedProcess>& ended) {
-    database_->commit();
-    work_->close();
-    work_.reset();
-    database_.reset();
-    open(ended);
-  }
   [[nodiscard]] bool is_due() const { return work_->due() || work_->recovery().due(); }
   [[nodiscard]] std::int64_t now() const { return unix_millis(clock_.wall_now()); }
 
@@ -159,13 +141,13 @@ class WorkScenarioTest : public ::testing::TestWithParam<Scenario> {
     return next;
   }
   void end(const Try& of, const std::string& how) {
-    if (how == "kill") return reopen({});
-    if (how == "crash") return reopen(EndedProcess{of.row});
-    if (how == "crash of other work") return reopen(EndedProcess{of.row + 1});
-    if (how == "unknown crash") return reopen(EndedProcess{});
+    if (how == "kill") return crash();
+    if (how == "crash") return crash(EndedProcess{of.row});
+    if (how == "crash of other work") return crash(EndedProcess{of.row + 1});
+    if (how == "unknown crash") return crash(EndedProcess{});
     if (how == "evict") {
       work_->interrupt_on_purpose();
-      return reopen({});
+      return crash();
     }
     if (how == "unreadable") {
       const Error why{Errc::kUnreadable, "payload.shop: missing"};
@@ -174,7 +156,7 @@ class WorkScenarioTest : public ::testing::TestWithParam<Scenario> {
       } else {
         work_->dispatch().ended(*of.event, why);
       }
-      return reopen({});
+      return crash();
     }
     if (how == "final" && of.event)
       return work_->dispatch().ended(*of.event, Error{Errc::kFinal, "refused"});
@@ -221,17 +203,6 @@ class WorkScenarioTest : public ::testing::TestWithParam<Scenario> {
   }
 
   void run(bool sets_clock_back);
-
-  hearth::testing::TempDirectory directory_;
-  hearth::testing::ManualClock clock_;
-  hearth::testing::SeededRandom random_{7};
-  hearth::testing::RecordingLogger logger_;
-  DurableLog events_{logger_};
-  StopPointsAtCommit stops_;
-  ClassSettings settings_;
-  const storage::AgentKey agent_{"Counter", "a"};
-  std::unique_ptr<storage::AgentDatabase> database_;
-  std::unique_ptr<DurableWork> work_;
 };
 
 void WorkScenarioTest::run(bool sets_clock_back) {
@@ -245,7 +216,7 @@ void WorkScenarioTest::run(bool sets_clock_back) {
     ASSERT_NO_FATAL_FAILURE(end(*next, all[i]));
     if (sets_clock_back) {
       clock_.set_wall(clock_.wall_now() - hours(24));
-      reopen({});
+      crash();
     }
     if (i + 1 < all.size()) ASSERT_NO_FATAL_FAILURE(wait(expected_wait(i), i));
   }
