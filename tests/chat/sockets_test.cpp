@@ -262,6 +262,21 @@ TEST(SocketsTest, AFailedTurnIsReplayedAndThenAnError) {
   EXPECT_EQ(show(step.socket), show(kLiveSocket));
 }
 
+// What has been replayed is live since the ACK, and so is the end.
+TEST(SocketsTest, ATurnThatEndsWhileASocketIsBehindEndsThereAfterItsChunks) {
+  Socket socket = behind_socket("t1", 1, 3);
+  socket.has_missed = true;
+  const EndedTurn ended{.id = "t1", .outcome = "completed", .message_ids = {}};
+  SocketStep step = read_stream(socket, {}, page_of(2, 4, 3), false, ended);
+  EXPECT_EQ(step.frames, (Frames{chunk_frame(2, true), complete_frame(), chunk_frame(3, false)}));
+  EXPECT_FALSE(step.needs_messages);
+  step = read_stream(step.socket, {}, page_of(0, 0, 3), false, ended);
+  EXPECT_EQ(step.frames,
+            Frames{response_frame({.id = "t1", .is_done = true, .outcome = "completed"})});
+  EXPECT_TRUE(step.needs_messages);
+  EXPECT_EQ(show(step.socket), show(kLiveSocket));
+}
+
 TEST(SocketsTest, ATurnThatStreamsMeanwhileIsOfferedAfterTheReplay) {
   const SocketStep step =
       read_stream(behind_socket("f1", 2, 9), streams("t2"), page_of(0, 0, 2), false, kFailedTurn);
@@ -278,13 +293,20 @@ TEST(SocketsTest, TheEndOfATurnFreesThoseThatItConcerns) {
     Frames frames;
     Socket after;
     bool needs_messages;
+    bool has_more = false;
+  };
+  const auto reads_on = [](const char* turn) {
+    Socket socket = behind_socket(turn, 2, 9);
+    socket.has_missed = true;
+    return socket;
   };
   const std::vector<Row> rows = {
       {"live", kLiveSocket, {}, {}, kLiveSocket, false},
       {"offered, without an ACK", offered_socket("t1"), waits("t2"), {}, kLiveSocket, true},
-      {"behind", behind_socket("t1", 2, 9), {}, {}, kLiveSocket, true},
+      {"behind, at the end of the log", behind_socket("t1", 2, 9), {}, {}, kLiveSocket, true},
+      {"behind", behind_socket("t1", 2, 9), {}, {}, reads_on("t1"), false, true},
       {"offered another", offered_socket("t0"), {}, {}, offered_socket("t0"), false},
-      {"behind in another", behind_socket("t0", 2, 9), {}, {}, behind_socket("t0", 2, 9), false},
+      {"behind in another", behind_socket("t0", 2, 9), {}, {}, reads_on("t0"), false},
       {"parked, and another waits", kParkedSocket, waits("t2"), {}, kParkedSocket, false},
       {"parked, and a continuation waits",
        kParkedSocket,
@@ -300,7 +322,7 @@ TEST(SocketsTest, TheEndOfATurnFreesThoseThatItConcerns) {
        false},
   };
   for (const Row& row : rows) {
-    const SocketStep step = end_stream(row.before, row.view, "t1");
+    const SocketStep step = end_stream(row.before, row.view, "t1", row.has_more);
     EXPECT_EQ(step.frames, row.frames) << row.name;
     EXPECT_EQ(show(step.socket), show(row.after)) << row.name;
     EXPECT_EQ(step.needs_messages, row.needs_messages) << row.name;

@@ -338,6 +338,7 @@ class Room : public Agent {
     m.add("raw", &Room::raw);
     m.add("say", &Room::say);
     m.add("end", &Room::end);
+    m.add("drop", &Room::drop);
   }
   Task<void> on_start() override {
     streams_.start();
@@ -370,6 +371,7 @@ class Room : public Agent {
     turns_.end("r1", TurnState::kCompleted, "", now());
     streams_.end(ended_turn(*turns_.find("r1")), std::nullopt);
   }
+  void drop() { log_.drop("r1"); }
 
  private:
   Transcript transcript_{*this};
@@ -420,6 +422,12 @@ class SlowClientTest : public RoomTest {
     std::size_t bytes = 0;
     for (const auto& frame : slow.socket().unread()) bytes += frame.payload.size();
     return bytes;
+  }
+  void expect_end() {
+    EXPECT_EQ(text_of(slow.frames("cf_agent_chat_messages").back().at("messages").at(0)).size(),
+              500U);
+    EXPECT_EQ(slow.done("r1").at("outcome"), "completed");
+    EXPECT_FALSE(slow.done("r1").contains("replay"));
   }
   std::vector<std::string> all;
   ChatClient fast{agent};
@@ -475,16 +483,45 @@ TEST_F(SlowClientTest, AReplacedLibraryDoesNotSendItMore) {
   EXPECT_EQ(slow.shown("r1"), text());
 }
 
-TEST_F(SlowClientTest, AfterTheEndItReadsTheTranscript) {
+// A client that rebuilds an answer takes no transcript in its place: it needs all chunks.
+TEST_F(SlowClientTest, AfterTheEndItReadsTheRestFromTheLogAndThenTheTranscript) {
+  say(50);
+  agent.call("put", 500);
+  const std::size_t before = unread();
+  agent.call("end");
+  EXPECT_EQ(unread(), before);
+  slow.socket().hold(false);
+  slow.read();
+  EXPECT_EQ(slow.shown("r1"), text());
+  expect_end();
+}
+
+TEST_F(SlowClientTest, OnceTheNextTurnHasDroppedTheLogItReadsTheTranscript) {
   say(50);
   agent.call("put", 500);
   agent.call("end");
+  agent.call("drop");
   slow.socket().hold(false);
   slow.read();
   EXPECT_LT(slow.shown("r1").size(), text().size());
-  EXPECT_EQ(text_of(slow.frames("cf_agent_chat_messages").back().at("messages").at(0)).size(),
-            500U);
-  EXPECT_EQ(slow.done("r1").at("outcome"), "completed");
+  expect_end();
+}
+
+TEST_P(StreamsTest, ATurnThatEndsDuringAReplayLosesNoChunk) {
+  auto agent = make();
+  model.then(says({"one ", "two ", "three "}, seconds(1)));
+  ChatClient sender(agent);
+  sender.say("r1", "go");
+  wait(std::chrono::milliseconds(1'500));
+  ChatClient late(agent);
+  late.socket().hold(true);
+  late.acknowledge("r1");
+  wait(seconds(10));
+  late.socket().hold(false);
+  late.read();
+  EXPECT_EQ(late.shown("r1"), "one two three ");
+  EXPECT_EQ(late.done("r1").at("outcome"), "completed");
+  EXPECT_EQ(late.snapshots(), 1U);
 }
 
 TEST_P(StreamsTest, ATabThatDoesNotReadCostsTheOthersNothing) {

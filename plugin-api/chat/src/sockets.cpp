@@ -28,15 +28,17 @@ SocketStep parked(std::string_view turn, std::string_view probe_id = {}) {
   return {{pending_frame(turn, probe_id)}, {SocketState::kParked, {}, 0, 0}, false};
 }
 
-// The last frame of a replay.
-std::string end_frame(const EndedTurn& turn) {
+constexpr auto kAll = std::uint64_t{std::numeric_limits<std::int64_t>::max()};  // only replays
+
+// The last frame of a turn for one socket.
+std::string end_frame(const EndedTurn& turn, bool is_replay) {
   const bool is_failed = !turn.error.empty();
   return response_frame({.id = turn.id,
                          .body = turn.error,
                          .is_done = true,
                          .is_error = is_failed,
                          .is_continuation = turn.is_continuation,
-                         .is_replay = !is_failed,
+                         .is_replay = is_replay && !is_failed,
                          .message_ids = turn.message_ids,
                          .outcome = turn.outcome});
 }
@@ -111,13 +113,12 @@ SocketStep acknowledge_stream(const Socket& socket, const ChatView& view, std::s
     return {{}, {SocketState::kBehind, std::string(id), 0, chunks}, false};
   }
   if (view.failed && view.failed->id == id) {
-    constexpr auto kAll = std::numeric_limits<std::int64_t>::max();
     return {{}, {SocketState::kBehind, std::string(id), 0, kAll}, false};
   }
   EndedTurn turn{.id = std::string(id), .outcome = {}, .message_ids = {}};
   if (ended) turn = *ended;
   turn.error.clear();  // a later turn has taken its place
-  return {{end_frame(turn)}, socket, false};
+  return {{end_frame(turn, true)}, socket, false};
 }
 
 SocketStep begin_stream(const Socket& socket, std::string_view id) {
@@ -132,7 +133,7 @@ SocketStep read_stream(const Socket& socket, const ChatView& view, const LogPage
     step.needs_messages = socket.has_missed;
     step.socket = {};
     if (ended)
-      step.frames.push_back(end_frame(*ended));
+      step.frames.push_back(end_frame(*ended, socket.replay_until == kAll));
     else if (socket.replay_until > 0)
       step.frames.push_back(replay_complete_frame(socket.turn, is_continuation));
     if (view.streaming && view.streaming->id != socket.turn) {
@@ -158,12 +159,16 @@ SocketStep read_stream(const Socket& socket, const ChatView& view, const LogPage
   return step;
 }
 
-SocketStep end_stream(const Socket& socket, const ChatView& view, std::string_view id) {
+SocketStep end_stream(const Socket& socket, const ChatView& view, std::string_view id,
+                      bool has_more) {
   if (socket.state == SocketState::kParked && view.is_idle())
     return {{resume_none_frame()}, {}, false};
-  const bool has_missed = socket.turn == id && (socket.state == SocketState::kOffered ||
-                                                socket.state == SocketState::kBehind);
-  if (!has_missed) return {{}, socket, false};
+  if (socket.state == SocketState::kBehind && (has_more || socket.turn != id)) {
+    Socket reads_on = socket;
+    reads_on.has_missed = true;
+    return {{}, std::move(reads_on), false};
+  }
+  if (socket.turn != id) return {{}, socket, false};
   return {{}, {}, true};
 }
 

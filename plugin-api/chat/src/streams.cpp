@@ -192,16 +192,22 @@ void Streams::write(const TurnRecord& turn, std::span<const std::string> chunks,
 
 void Streams::end(const EndedTurn& turn, const std::optional<Connection>& sender) {
   const ChatView now = view();
-  std::vector<Connection> missed;
+  const std::uint64_t end_of_log = log_.tally(turn.id).cursor;
+  std::vector<Connection> behind;
+  bool is_for_sender = !sender;
   for (const Connection& client : not_live()) {
-    SocketStep step = end_stream(socket_of(client), now, turn.id);
-    // The snapshot below is for it, too.
+    const Socket socket = socket_of(client);
+    SocketStep step = end_stream(socket, now, turn.id, socket.cursor < end_of_log);
+    // The snapshot below is for it.
     if (std::exchange(step.needs_messages, false) && sender && client == *sender)
-      missed.push_back(client);
+      is_for_sender = true;
     apply(client, step);
+    if (step.socket.state == SocketState::kBehind && step.socket.turn == turn.id)
+      behind.push_back(client);
   }
-  show_messages(sender);
-  for (const Connection& client : missed) show_messages_to(client);
+  std::vector<Connection> except = behind;
+  if (!is_for_sender) except.push_back(*sender);
+  show_messages(except);
   const bool is_failed = !turn.error.empty();
   agent_.broadcast(response_frame({.id = turn.id,
                                    .body = turn.error,
@@ -209,7 +215,8 @@ void Streams::end(const EndedTurn& turn, const std::optional<Connection>& sender
                                    .is_error = is_failed,
                                    .is_continuation = turn.is_continuation,
                                    .message_ids = turn.message_ids,
-                                   .outcome = turn.outcome}));
+                                   .outcome = turn.outcome}),
+                   std::span(behind));
 }
 
 // ---- for all clients ----------------------------------------------------------------------------
@@ -237,16 +244,16 @@ std::string Streams::snapshot(bool is_connect) const {
   return messages_frame(all, is_connect);
 }
 
-void Streams::show_messages(const std::optional<Connection>& except) {
-  const std::vector<Connection> clients = agent_.connections();
-  const bool is_seen = std::ranges::any_of(
-      clients, [&](const Connection& client) { return !except || !(client == *except); });
-  if (!is_seen) return;
+void Streams::show_messages(std::span<const Connection> except) {
+  std::vector<Connection> clients = agent_.connections();
+  std::erase_if(clients, [&](const Connection& client) {
+    return std::ranges::find(except, client) != except.end();
+  });
+  if (clients.empty()) return;
   const std::string frame = snapshot();
   if (!fits(frame)) return;
-  agent_.broadcast(frame, except ? std::span(&*except, 1) : std::span<const Connection>());
-  for (const Connection& client : clients)
-    if (!except || !(client == *except)) shown_[client.number()] = agent_.now();
+  agent_.broadcast(frame, except);
+  for (const Connection& client : clients) shown_[client.number()] = agent_.now();
   sent_ += frame.size();
 }
 
@@ -257,7 +264,7 @@ void Streams::show_messages_to(const Connection& client) {
 void Streams::show_list_of(const Connection& sender) {
   const auto shown = shown_.find(sender.number());
   const bool may_cross = shown != shown_.end() && agent_.now() - shown->second < kCrossing;
-  show_messages(may_cross ? std::nullopt : std::optional(sender));
+  show_messages(may_cross ? std::span<const Connection>() : std::span(&sender, 1));
 }
 
 void Streams::show_update(const Json& message) {
@@ -286,7 +293,7 @@ void Streams::show_clear(const std::optional<Connection>& except) {
 
 void Streams::show_skipped(const TurnInLine& turn) {
   const ChatView now = view();
-  step_all([&](const Socket& socket) { return end_stream(socket, now, turn.id); });
+  step_all([&](const Socket& socket) { return end_stream(socket, now, turn.id, false); });
   agent_.broadcast(response_frame({.id = turn.id,
                                    .is_done = true,
                                    .is_continuation = turn.kind == TurnKind::kContinuation,

@@ -28,7 +28,7 @@ struct Socket {
   std::string turn;                // of kOffered and kBehind
   std::uint64_t cursor = 0;        // of kBehind: of ChunkLog::page()
   std::uint64_t replay_until = 0;  // of kBehind: chunks below this seq are replays
-  bool has_missed = false;         // of kBehind: a message that has changed
+  bool has_missed = false;         // of kBehind: the transcript has changed, also by an end
 
   friend bool operator==(const Socket&, const Socket&) = default;
 };
@@ -91,8 +91,11 @@ struct SocketStep {
                                      const LogPage& page, bool is_continuation,
                                      const std::optional<EndedTurn>& ended);
 
-// A turn has ended or left the line; `view` is without it. Its last frames are for all sockets.
-[[nodiscard]] SocketStep end_stream(const Socket& socket, const ChatView& view,
-                                    std::string_view id);
+// A turn has ended or left the line; `view` is without it. `has_more`: its log has chunks behind
+// the socket's cursor. Such a socket stays behind and reads the end in the log, because a client
+// that has begun to rebuild an answer from chunks takes no transcript in their place. The turn's
+// last frames are for all other sockets.
+[[nodiscard]] SocketStep end_stream(const Socket& socket, const ChatView& view, std::string_view id,
+                                    bool has_more);
 
 }  // namespace hearth::chat

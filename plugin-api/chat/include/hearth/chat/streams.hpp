@@ -5,8 +5,8 @@
 // Promises  A chunk is committed with the log before any client gets it. A live socket gets each
 //           chunk once and in order; one that comes back gets what it has missed.
 // Bounded   A client that does not read is sent some two mebibytes of chunks (Limits::unread_bytes,
-//           twice), and the rest from the log when it reads again; if the turn has ended by then,
-//           the transcript instead.
+//           twice), and the rest from the log when it reads again, also the end of the turn and the
+//           transcript; if the log is gone by then, only these two.
 // Stored    A socket that is not live, in the member `chat` of its attachment. So an attachment of
 //           the author is an object.
 // Threads, lifetime  A member of the agent.
@@ -70,12 +70,12 @@ class Streams {
   void write(const TurnRecord& turn, std::span<const std::string> chunks,
              std::optional<ChunkSource> source);
   // The turn's row has ended, or is gone. All clients but `sender` get the transcript, then all of
-  // them the turn's last frame.
+  // them the turn's last frame. One that is behind gets both once it has read the log.
   void end(const EndedTurn& turn, const std::optional<Connection>& sender);
 
-  // ---- for all clients but one
+  // ---- for all clients but some
 
-  void show_messages(const std::optional<Connection>& except = std::nullopt);
+  void show_messages(std::span<const Connection> except = {});
   void show_messages_to(const Connection& client);
   // What the sender's list has changed. The sender gets the messages too if a snapshot was sent to
   // it within kCrossing: it replaces its messages by each, and one that crossed the list on its way
