@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { agentLink, agentPath, ask, nameInPath, query, usePolled, usePolledClasses } from "./api.js";
-import { Badge, Change, Code, Command, Empty, Field, Loaded, Moment, Table, Tabs, count, html } from "./ui.js";
+import { Badge, Change, Code, Command, Empty, Field, Loaded, Moment, Pages, Table, Tabs, count, html } from "./ui.js";
 import { Client } from "./agent_client.js";
 import { Audit, Events } from "./log.js";
 import { Tables, Work } from "./work.js";
@@ -13,29 +13,36 @@ export const openTab = (agentClass, name, tab) => `${agentLink(agentClass, name)
 
 // ---- finding one --------------------------------------------------------------------------------
 
+const listPath = (agentClass, after) => `/admin/agents${query({ class: agentClass, after, limit: PAGE })}`;
+
 // Agents whose names begin with a text are the one of that name, and those behind it in byte order.
+const foundIn = (prefix, exact, page) => [exact, ...page?.agents ?? []].filter((each) => each?.name?.startsWith(prefix));
+
 function useFound(agentClass, prefix, after) {
-  const exact = usePolled(agentClass && prefix && !after ? agentPath(agentClass, prefix) : null, 5000);
-  const page = usePolled(agentClass ? `/admin/agents${query({ class: agentClass, after: after || prefix, limit: PAGE })}` : null, 3000);
+  const exact = usePolled(prefix && !after ? agentPath(agentClass, prefix) : null, 5000);
+  const page = usePolled(listPath(agentClass, after || prefix), 3000);
   if (!page.data) return page;
-  const agents = page.data.agents.filter((each) => each.name.startsWith(prefix));
-  const isWhole = agents.length === page.data.agents.length;
-  return { ...page, data: { agents: exact.data?.name ? [exact.data, ...agents] : agents, next: isWhole ? page.data.next : null } };
+  const agents = foundIn(prefix, exact.data, page.data);
+  return { ...page, data: { agents, next: agents.at(-1) === page.data.agents.at(-1) ? page.data.next : null } };
 }
 
 function List({ classes, agentClass, go }) {
   const [typed, setTyped] = useState("");
   const [prefix, setPrefix] = useState("");
-  const [pages, setPages] = useState([""]); // where each page begins
+  const [after, setAfter] = useState("");
   useEffect(() => {
     const timer = setTimeout(() => setPrefix(nameInPath(typed.trim())), 150);
     return () => clearTimeout(timer);
   }, [typed]);
-  useEffect(() => setPages([""]), [agentClass, prefix]);
-  const found = useFound(agentClass, prefix, pages.at(-1));
-  const open = (event) => {
+  useEffect(() => setAfter(""), [agentClass, prefix]);
+  const found = useFound(agentClass, prefix, after);
+  // Enter may come before `typed` and the list follow. If a request fails, the list says it.
+  const open = async (event) => {
     event.preventDefault();
-    if (found.data?.agents.length) location.hash = agentLink(agentClass, found.data.agents[0].name);
+    const name = nameInPath(event.target.querySelector("input").value.trim());
+    const [exact, page] = await Promise.allSettled([agentPath(agentClass, name), listPath(agentClass, name)].map((path) => ask("GET", path)));
+    const [first] = foundIn(name, exact.value, page.value);
+    if (first) location.hash = agentLink(agentClass, first.name);
   };
   const known = classes.find((each) => each.class === agentClass);
   return html`
@@ -47,7 +54,7 @@ function List({ classes, agentClass, go }) {
       <${Field} label="Name begins with"><input data-search="" value=${typed} onInput=${(event) => setTyped(event.target.value)} placeholder="any" autocomplete="off" spellcheck=${false} /><//>
     </form>
     <${Loaded} of=${found}>${({ agents, next }) => agents.length === 0
-      ? html`<${Empty} title=${prefix ? `No agent of ${agentClass} begins with “${typed}”` : `No agent of ${agentClass} yet`}>
+      ? html`<${Empty} title=${`No agent of ${agentClass} ${prefix ? `begins with “${typed}”` : "yet"}`}>
           The first request for an agent makes it. ${known && html`Its clients connect to <code>${known.path}/NAME</code>.`}
         <//>`
       : html`<${Table} label="Agents" id=${(row) => row.name} rows=${agents} columns=${[
@@ -58,11 +65,7 @@ function List({ classes, agentClass, go }) {
           { title: "Wakes", number: true, cell: (row) => (row.working ? "works" : html`<${Moment} ms=${row.next_wake_ms} ahead />`) },
           { title: "Created", number: true, cell: (row) => html`<${Moment} ms=${row.created_at_ms} />` },
         ]} />
-        <p class="pager">
-          <button class="button" disabled=${pages.length === 1} onClick=${() => setPages(pages.slice(0, -1))}>Back</button>
-          <button class="button" disabled=${!next} onClick=${() => setPages([...pages, next])}>Next</button>
-          <span class="quiet">Page ${pages.length}</span>
-        </p>`}<//>
+        <${Pages} after=${after} next=${next} set=${setAfter} />`}<//>
   `;
 }
 
