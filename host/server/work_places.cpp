@@ -11,8 +11,6 @@
 namespace hearth::server {
 namespace {
 
-using storage::Param;
-
 // In the order of each list: fibers the newest first, the others the oldest.
 struct PlacedKind {
   std::string_view word;
@@ -43,8 +41,7 @@ std::string place_of_work(storage::AgentDatabase& database, std::string_view kin
   if (its == nullptr) return std::string(id);
   storage::Statement find(database.connection(),
                           "SELECT seq FROM cf_agents_jobs WHERE id = ? AND kind = ?");
-  const std::array params{Param(id), Param(static_cast<std::int64_t>(its->kind))};
-  storage::Rows rows = find.query(params);
+  storage::Rows rows = find.query(id, its->kind);
   return rows.next() ? "@" + std::to_string(rows.integer(0)) : std::string(id);
 }
 
@@ -58,8 +55,7 @@ std::string work_at_place(storage::AgentDatabase& database, std::string_view kin
   if (read.ec != std::errc() || read.ptr != end || !durable::Jobs(database).exists())
     return std::string(place);
   storage::Statement find(database.connection(), its->last_before);
-  const std::array params{Param(static_cast<std::int64_t>(its->kind)), Param(seq)};
-  storage::Rows rows = find.query(params);
+  storage::Rows rows = find.query(its->kind, seq);
   return rows.next() ? std::string(rows.text(0)) : std::string();
 }
 

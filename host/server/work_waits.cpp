@@ -4,7 +4,6 @@
 #include "durable/wake.hpp"
 #include "storage/agent_database.hpp"
 
-#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -133,10 +132,9 @@ std::vector<Wait> work_waits(storage::AgentDatabase& database, bool is_live) {
   std::vector<Wait> waits;
   if (!durable::Jobs(database).exists()) return waits;
   storage::Statement statement(database.connection(), kWaitingJobs);
-  const std::array params{storage::Param(static_cast<std::int64_t>(kMostWaits) + 1),
-                          storage::Param(durable::kFirstOfNextVersion)};
   std::size_t count = 0;
-  for (storage::Rows rows = statement.query(params); rows.next();) {
+  for (storage::Rows rows = statement.query(kMostWaits + 1, durable::kFirstOfNextVersion);
+       rows.next();) {
     if (++count > kMostWaits) {
       waits.push_back({.kind = WaitKind::kMore});
       break;

@@ -17,7 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <limits>
@@ -305,8 +304,7 @@ void AgentDatabase::write_identity() {
   Statement insert(connection_->handle(),
                    "INSERT INTO cf_agents_meta(key, value) VALUES('class', ?1), ('name', ?2), "
                    "('schema', ?3), ('incarnation', lower(hex(randomblob(16))))");
-  const std::array params{Param(key_.agent_class), Param(key_.name), Param(kDataFormat)};
-  insert.execute(params);
+  insert.execute(key_.agent_class, key_.name, kDataFormat);
   has_meta_ = true;
   meta_is_pending_ = true;
   if (options_.class_schema != 0) write_class_schema(options_.class_schema);
@@ -316,8 +314,7 @@ void AgentDatabase::write_class_schema(std::uint32_t version) {
   Statement insert(connection_->handle(),
                    "INSERT INTO cf_agents_meta(key, value) VALUES('class_schema', ?1) "
                    "ON CONFLICT(key) DO UPDATE SET value = excluded.value");
-  const std::array params{Param(std::int64_t{version})};
-  insert.execute(params);
+  insert.execute(version);
   class_schema_ = version;
 }
 
@@ -404,7 +401,7 @@ bool AgentDatabase::finds_table(std::string_view name) {
   if (connection_ == nullptr || !exists()) return false;
   return kept_
       .get(connection_->handle(), "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?")
-      .query(std::array{Param(name)})
+      .query(name)
       .next();
 }
 
@@ -430,7 +427,7 @@ void AgentDatabase::store_state(std::string_view json) {
   constexpr std::string_view kStore =
       "INSERT INTO cf_agents_state(id, state) VALUES(" HEARTH_STATE_ROW
       ", ?1) ON CONFLICT(id) DO UPDATE SET state = excluded.state";
-  kept_.get(connection_->handle(), kStore).execute(std::array{Param(json)});
+  kept_.get(connection_->handle(), kStore).execute(json);
   fail_stop.succeeded();
 }
 

@@ -5,7 +5,6 @@
 #include "storage/statement.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <utility>
 
@@ -55,14 +54,8 @@ void AuditStore::append(std::vector<AuditEntry>& entries) {
                   "INSERT INTO entries(at_ms, event, actor, class, agent, detail, kind) "
                   "VALUES(?, ?, ?, ?, ?, ?, ?) RETURNING id");
     for (AuditEntry& each : entries) {
-      const std::array params{Param(each.at_ms),
-                              Param(std::string_view(each.event)),
-                              Param(std::string_view(each.actor)),
-                              Param(std::string_view(each.agent_class)),
-                              Param(std::string_view(each.agent)),
-                              Param(std::string_view(each.detail)),
-                              Param(static_cast<std::int64_t>(each.kind))};
-      Rows rows = put.query(params);
+      Rows rows = put.query(each.at_ms, each.event, each.actor, each.agent_class, each.agent,
+                            each.detail, each.kind);
       while (rows.next()) each.id = rows.integer(0);
     }
     connection.execute("COMMIT");
@@ -75,13 +68,12 @@ void AuditStore::append(std::vector<AuditEntry>& entries) {
 void AuditStore::trim(std::size_t keep, std::int64_t before_ms) {
   Connection& connection = opened();
   Statement by_age(connection.handle(), "DELETE FROM entries WHERE at_ms < ?");
-  by_age.execute(std::array{Param(before_ms)});
+  by_age.execute(before_ms);
   Statement by_count(connection.handle(),
                      "DELETE FROM entries WHERE kind = ?1 AND id <= (SELECT id FROM entries"
                      " WHERE kind = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)");
   for (const AuditKind kind : {AuditKind::kServer, AuditKind::kAdministrators, AuditKind::kUsers})
-    by_count.execute(
-        std::array{Param(static_cast<std::int64_t>(kind)), Param(static_cast<std::int64_t>(keep))});
+    by_count.execute(kind, keep);
 }
 
 std::vector<AuditEntry> AuditStore::read(const AuditQuery& query) {
@@ -90,15 +82,9 @@ std::vector<AuditEntry> AuditStore::read(const AuditQuery& query) {
   const std::string sql = "SELECT id, at_ms, event, actor, class, agent, detail" +
                           std::string(kFilters) + (query.newest ? "DESC" : "ASC") + " LIMIT ?8";
   Statement all(opened().handle(), sql);
-  const std::array params{Param(query.after),
-                          Param(std::string_view(query.event)),
-                          Param(std::string_view(query.actor)),
-                          Param(std::string_view(query.agent_class)),
-                          Param(std::string_view(query.agent)),
-                          nullable(query.since_ms),
-                          nullable(query.until_ms),
-                          Param(static_cast<std::int64_t>(query.limit))};
-  for (Rows rows = all.query(params); rows.next();) {
+  for (Rows rows = all.query(query.after, query.event, query.actor, query.agent_class, query.agent,
+                             nullable(query.since_ms), nullable(query.until_ms), query.limit);
+       rows.next();) {
     entries.push_back({.id = rows.integer(0),
                        .at_ms = rows.integer(1),
                        .event = std::string(rows.text(2)),

@@ -190,6 +190,11 @@ void Connection::execute(const char* sql) {
     throw_storage_error(*db_, sql);
 }
 
+Transaction::~Transaction() {
+  // Fails if there is nothing to undo any more, which does no harm.
+  if (!committed_) sqlite3_exec(&connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+}
+
 std::int64_t Connection::query_integer(std::string_view sql) {
   Statement statement(*db_, sql);
   Rows rows = statement.query();

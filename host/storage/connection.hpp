@@ -62,6 +62,25 @@ class Connection {
   std::unique_ptr<sqlite3, Close> db_;
 };
 
+// Several changes that become true together, with commit(), or not at all.
+class Transaction {
+ public:
+  explicit Transaction(Connection& connection) : connection_(connection) {
+    connection_.execute("BEGIN IMMEDIATE");
+  }
+  ~Transaction();
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  void commit() {
+    connection_.execute("COMMIT");
+    committed_ = true;
+  }
+
+ private:
+  Connection& connection_;
+  bool committed_ = false;
+};
+
 // Copies the content, as it is for `from`'s open transaction, to a new file, 0600.
 // Failure  StorageError.
 void copy_content(Connection& from, const std::filesystem::path& to);

@@ -8,26 +8,6 @@
 namespace hearth::storage {
 namespace {
 
-// Undoes what an exception has interrupted.
-class RollbackUnlessCommitted {
- public:
-  explicit RollbackUnlessCommitted(Connection& connection) : connection_(connection) {}
-  RollbackUnlessCommitted(const RollbackUnlessCommitted&) = delete;
-  RollbackUnlessCommitted& operator=(const RollbackUnlessCommitted&) = delete;
-  ~RollbackUnlessCommitted() {
-    // Fails if there is nothing to undo, which does no harm.
-    if (!committed_) sqlite3_exec(&connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
-  }
-  void commit() {
-    connection_.execute("COMMIT");
-    committed_ = true;
-  }
-
- private:
-  Connection& connection_;
-  bool committed_ = false;
-};
-
 bool is_new(Connection& connection) {
   // In one statement: another connection may make the tables meanwhile. A version has 32 bits.
   constexpr std::int64_t kNoTables = std::int64_t{1} << 40U;
@@ -55,8 +35,7 @@ void check_format(Connection& connection) {
 
 void prepare_tables(Connection& connection, const char* tables) {
   if (!is_new(connection)) return;  // without a lock: the usual case
-  connection.execute("BEGIN IMMEDIATE");
-  RollbackUnlessCommitted transaction(connection);
+  Transaction transaction(connection);
   // Looked at again: another connection may have made them while this one waited for the lock.
   if (is_new(connection)) {
     connection.execute(tables);

@@ -5,7 +5,6 @@
 #include <sqlite3.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <chrono>
 #include <fstream>
@@ -83,28 +82,6 @@ void check_writable(Connection& connection) {
   throw StorageError("open " + std::string(sqlite3_db_filename(&handle, "main")) +
                      ": it cannot be written. Give it to the user that the server runs as");
 }
-
-// Makes several changes in one transaction.
-class Together {
- public:
-  explicit Together(Connection& connection) : connection_(connection) {
-    connection_.execute("BEGIN IMMEDIATE");
-  }
-  ~Together() {
-    if (!committed_)
-      sqlite3_exec(&connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);  // if still open
-  }
-  Together(const Together&) = delete;
-  Together& operator=(const Together&) = delete;
-  void commit() {
-    connection_.execute("COMMIT");
-    committed_ = true;
-  }
-
- private:
-  Connection& connection_;
-  bool committed_ = false;
-};
 
 // Another shard writes, which takes some ten microseconds. This shard's clients wait meanwhile, and
 // SQLite's own first wait is a hundred times as long. So this retries without a pause at first, and
@@ -208,20 +185,13 @@ void Directory::set_wake(const WakeEntry& entry) {
                         "VALUES(?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at, "
                         "working = excluded.working, "
                         "unknown_operations = excluded.unknown_operations, dead = excluded.dead");
-  const std::array params{Param(std::string_view(entry.key.agent_class)),
-                          Param(std::string_view(entry.key.name)),
-                          nullable(entry.at_ms),
-                          Param(std::int64_t{entry.working ? 1 : 0}),
-                          nullable(entry.unknown_operations),
-                          Param(std::int64_t{entry.needs_person ? 1 : 0})};
-  set.execute(params);
+  set.execute(entry.key.agent_class, entry.key.name, nullable(entry.at_ms), entry.working,
+              nullable(entry.unknown_operations), entry.needs_person);
 }
 
 void Directory::clear_wake(const AgentKey& key) {
   Statement& clear = kept(clear_wake_, "DELETE FROM wakes WHERE class = ? AND name = ?");
-  const std::array params{Param(std::string_view(key.agent_class)),
-                          Param(std::string_view(key.name))};
-  clear.execute(params);
+  clear.execute(key.agent_class, key.name);
 }
 
 std::vector<WakeEntry> Directory::wakes() {
@@ -249,13 +219,12 @@ std::optional<std::int64_t> Directory::seen_ms() {
 
 void Directory::note_time(std::int64_t now_ms) {
   Statement& note = kept(note_time_, "INSERT OR REPLACE INTO clock(id, seen_at) VALUES(1, ?)");
-  note.execute(std::array{Param(now_ms)});
+  note.execute(now_ms);
 }
 
 void Directory::hurry_wakes(std::int64_t now_ms) {
-  Together both(connection_);
-  Statement(connection_.handle(), "UPDATE wakes SET at = ?1 WHERE at > ?1")
-      .execute(std::array{Param(now_ms)});
+  Transaction both(connection_);
+  Statement(connection_.handle(), "UPDATE wakes SET at = ?1 WHERE at > ?1").execute(now_ms);
   note_time(now_ms);
   both.commit();
 }
@@ -266,10 +235,8 @@ std::vector<AgentKey> Directory::with_operations(std::string_view agent_class,
                  "SELECT class, name FROM wakes WHERE unknown_operations IS NOT NULL "
                  "AND (class, name) > (?1, ?2) AND (?3 = '' OR class = ?3) "
                  "ORDER BY class, name LIMIT ?4");
-  const std::array params{Param(after.agent_class), Param(after.name), Param(agent_class),
-                          Param(static_cast<std::int64_t>(limit))};
   std::vector<AgentKey> keys;
-  for (Rows rows = list.query(params); rows.next();)
+  for (Rows rows = list.query(after.agent_class, after.name, agent_class, limit); rows.next();)
     keys.push_back({std::string(rows.text(0)), std::string(rows.text(1))});
   return keys;
 }
@@ -277,7 +244,7 @@ std::vector<AgentKey> Directory::with_operations(std::string_view agent_class,
 void Directory::rebuild(std::span<const DirectoryEntry> found, std::span<const WakeEntry> wakes,
                         std::span<const AgentKey> forgotten) {
   connection_.execute("PRAGMA synchronous=FULL");
-  Together all_changes(connection_);
+  Transaction all_changes(connection_);
   for (const DirectoryEntry& each : found) {
     record(each.key, each.created_at_ms);
     note_kept(each.key, Kept::kOnDevice);
@@ -291,12 +258,11 @@ void Directory::rebuild(std::span<const DirectoryEntry> found, std::span<const W
 }
 
 void Directory::condemn(std::span<const AgentKey> keys) {
-  Together all_marks(connection_);
+  Transaction all_marks(connection_);
   Statement mark(connection_.handle(),
                  "INSERT INTO condemned(class, name) VALUES(?, ?) ON CONFLICT DO NOTHING");
   for (const AgentKey& key : keys) {
-    const std::array params{Param(key.agent_class), Param(key.name)};
-    mark.execute(params);
+    mark.execute(key.agent_class, key.name);
   }
   all_marks.commit();
 }
@@ -311,14 +277,9 @@ std::vector<DirectoryEntry> Directory::list_below(const AgentKey& above, bool di
                   "AND name > ?1 AND name < ?2 AND (name, class) > (?3, ?4) "
                   "AND (?5 = 0 OR instr(substr(name, length(?1) + 1), '/') = 0) "
                   "ORDER BY name, class LIMIT ?6");
-  const std::array params{Param(prefix),
-                          Param(end),
-                          Param(after.name),
-                          Param(after.agent_class),
-                          Param(std::int64_t{direct ? 1 : 0}),
-                          Param(static_cast<std::int64_t>(limit))};
   std::vector<DirectoryEntry> entries;
-  for (Rows rows = below.query(params); rows.next();) {
+  for (Rows rows = below.query(prefix, end, after.name, after.agent_class, direct, limit);
+       rows.next();) {
     entries.push_back({.key = {std::string(rows.text(0)), std::string(rows.text(1))},
                        .created_at_ms = rows.integer(2)});
   }
@@ -334,12 +295,11 @@ std::vector<AgentKey> Directory::condemned() {
 }
 
 void Directory::forget_condemned(const AgentKey& key) {
-  Together all_traces(connection_);
+  Transaction all_traces(connection_);
   forget(key);
   clear_wake(key);
   Statement unmark(connection_.handle(), "DELETE FROM condemned WHERE class = ? AND name = ?");
-  const std::array params{Param(key.agent_class), Param(key.name)};
-  unmark.execute(params);
+  unmark.execute(key.agent_class, key.name);
   all_traces.commit();
 }
 
@@ -351,33 +311,28 @@ Statement& Directory::kept(std::unique_ptr<Statement>& statement, std::string_vi
 bool Directory::record(const AgentKey& key, std::int64_t created_at_ms) {
   // The usual case: no need for the writers' lock.
   if (contains(key)) return false;
-  const std::array params{Param(key.agent_class), Param(key.name), Param(created_at_ms)};
-  return insert_.execute(params) > 0;
+  return insert_.execute(key.agent_class, key.name, created_at_ms) > 0;
 }
 
 bool Directory::forget(const AgentKey& key) {
   forget_object(key);
-  const std::array params{Param(key.agent_class), Param(key.name)};
-  return erase_.execute(params) > 0;
+  return erase_.execute(key.agent_class, key.name) > 0;
 }
 
 bool Directory::contains(const AgentKey& key) {
-  const std::array params{Param(key.agent_class), Param(key.name)};
-  return find_.query(params).next();
+  return find_.query(key.agent_class, key.name).next();
 }
 
 std::optional<std::int64_t> Directory::created_at_ms(const AgentKey& key) {
   Statement find(connection_.handle(),
                  "SELECT created_at FROM agents WHERE class = ? AND name = ?");
-  const std::array params{Param(key.agent_class), Param(key.name)};
-  Rows rows = find.query(params);
+  Rows rows = find.query(key.agent_class, key.name);
   if (!rows.next()) return std::nullopt;
   return rows.integer(0);
 }
 
 Kept Directory::kept(const AgentKey& key) {
-  const std::array params{Param(key.agent_class), Param(key.name)};
-  Rows rows = kept_.query(params);
+  Rows rows = kept_.query(key.agent_class, key.name);
   const std::int64_t kept = rows.next() ? rows.integer(0) : kKeptUnknown;
   if (kept == kKeptOnDevice) return Kept::kOnDevice;
   return kept != kKeptUnknown && kept == boot_ ? Kept::kInThisBoot : Kept::kUnknown;
@@ -385,17 +340,13 @@ Kept Directory::kept(const AgentKey& key) {
 
 void Directory::note_kept(const AgentKey& key, Kept kept) {
   if (this->kept(key) >= kept) return;  // no need for the writers' lock
-  const std::array params{Param(key.agent_class), Param(key.name),
-                          Param(kept == Kept::kOnDevice ? kKeptOnDevice : boot_)};
-  set_kept_.execute(params);
+  set_kept_.execute(key.agent_class, key.name, kept == Kept::kOnDevice ? kKeptOnDevice : boot_);
 }
 
 std::vector<DirectoryEntry> Directory::list(std::string_view agent_class,
                                             std::string_view after_name, std::size_t limit) {
   std::vector<DirectoryEntry> entries;
-  const std::array params{Param(agent_class), Param(after_name),
-                          Param(static_cast<std::int64_t>(limit))};
-  for (Rows rows = list_.query(params); rows.next();) {
+  for (Rows rows = list_.query(agent_class, after_name, limit); rows.next();) {
     entries.push_back({.key = {std::string(agent_class), std::string(rows.text(0))},
                        .created_at_ms = rows.integer(1)});
   }
@@ -408,8 +359,7 @@ std::int64_t Directory::count() {
 
 std::int64_t Directory::count(std::string_view agent_class) {
   Statement statement(connection_.handle(), "SELECT count(*) FROM agents WHERE class = ?");
-  const std::array params{Param(agent_class)};
-  Rows rows = statement.query(params);
+  Rows rows = statement.query(agent_class);
   return rows.next() ? rows.integer(0) : 0;
 }
 
@@ -428,7 +378,7 @@ std::vector<std::string> Directory::classes() {
 void Directory::record_served(std::string_view segment) {
   Statement insert(connection_.handle(),
                    "INSERT INTO served_classes(segment) VALUES(?) ON CONFLICT DO NOTHING");
-  insert.execute(std::array{Param(segment)});
+  insert.execute(segment);
 }
 
 std::vector<std::string> Directory::served_classes() {

@@ -4,7 +4,6 @@
 #include "storage/data_format.hpp"
 #include "storage/statement.hpp"
 
-#include <array>
 #include <string_view>
 #include <utility>
 
@@ -53,11 +52,8 @@ void ServerStore::store(const std::vector<ClassCount>& counts) {
     Statement put(connection.handle(),
                   "INSERT OR REPLACE INTO class_counts(class, counter, window, used) "
                   "VALUES(?, ?, ?, ?)");
-    for (const ClassCount& each : counts) {
-      put.execute(std::array{Param(std::string_view(each.agent_class)),
-                             Param(std::string_view(each.counter)), Param(each.window),
-                             Param(each.used)});
-    }
+    for (const ClassCount& each : counts)
+      put.execute(each.agent_class, each.counter, each.window, each.used);
     connection.execute("COMMIT");
   } catch (...) {
     connection_.reset();  // rolls back

@@ -5,7 +5,6 @@
 
 #include <sqlite3.h>
 
-#include <array>
 #include <utility>
 
 namespace hearth::storage {
@@ -147,7 +146,7 @@ Param nullable(std::optional<std::int64_t> number) {
 
 bool has_table(sqlite3& connection, std::string_view name) {
   Statement find(connection, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?");
-  return find.query(std::array{Param(name)}).next();
+  return find.query(name).next();
 }
 
 std::optional<std::string> text_or_none(const Rows& rows, int column) {

@@ -1,6 +1,8 @@
 #pragma once
 // A prepared SQL statement and the cursor over its rows.
 
+#include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -8,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 
 struct sqlite3;
@@ -24,6 +27,21 @@ using Param = std::variant<std::nullptr_t, std::int64_t, double, std::string_vie
 // NULL if there is no value; the text is borrowed.
 [[nodiscard]] Param nullable(const std::optional<std::string>& text);
 [[nodiscard]] Param nullable(std::optional<std::int64_t> number);
+
+// Numbers, truth values and enumerators are integers in SQL.
+template <class Value>
+concept IntegerParam = std::integral<Value> || std::is_enum_v<Value>;
+template <class Value>
+concept ParamValue = IntegerParam<Value> || std::constructible_from<Param, const Value&>;
+
+template <ParamValue Value>
+[[nodiscard]] Param param_of(const Value& value) {
+  if constexpr (IntegerParam<Value>) {
+    return static_cast<std::int64_t>(value);
+  } else {
+    return Param(value);
+  }
+}
 
 // Owns one sqlite3_stmt. Cheap to keep, costly to make: prepare once, run often.
 //
@@ -46,9 +64,15 @@ class Statement {
   // Text and bytes are NOT copied: their data must outlive the returned Rows. The number of params
   // must match the number of placeholders (asserted).
   [[nodiscard]] Rows query(std::span<const Param> params = {});
+  template <ParamValue... Values>
+  [[nodiscard]] Rows query(const Values&... values);
 
   // Runs to the end and ignores rows. Returns the number of rows inserted, updated or deleted.
   std::int64_t execute(std::span<const Param> params = {});
+  template <ParamValue... Values>
+  std::int64_t execute(const Values&... values) {
+    return execute(std::array<Param, sizeof...(Values)>{param_of(values)...});
+  }
 
  private:
   friend class Rows;
@@ -65,7 +89,7 @@ class Statement {
 // A running query. Move-only. The destructor resets the statement, which also ends the implicit
 // read transaction, so keep a Rows no longer than the loop that reads it.
 //
-//   for (Rows rows = stmt.query(params); rows.next();) use(rows.text(0));
+//   for (Rows rows = stmt.query(name); rows.next();) use(rows.text(0));
 //
 class Rows {
  public:
@@ -91,6 +115,11 @@ class Rows {
   Statement* owner_;  // null after being moved from
   bool on_row_ = false;
 };
+
+template <ParamValue... Values>
+Rows Statement::query(const Values&... values) {
+  return query(std::array<Param, sizeof...(Values)>{param_of(values)...});
+}
 
 // Whether the main schema has this table.
 [[nodiscard]] bool has_table(sqlite3& connection, std::string_view name);

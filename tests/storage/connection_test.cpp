@@ -56,6 +56,17 @@ TEST_F(ConnectionTest, P3_ForeignKeysAreEnforced) {
   EXPECT_THROW(connection.execute("INSERT INTO c VALUES(1)"), StorageError);
 }
 
+TEST_F(ConnectionTest, ATransactionThatIsNotCommittedLeavesNothing) {
+  Connection connection(path_, {.create = true});
+  connection.execute("CREATE TABLE t(a)");
+  for (const bool commits : {false, true}) {
+    Transaction both(connection);
+    connection.execute("INSERT INTO t VALUES(1); INSERT INTO t VALUES(2)");
+    if (commits) both.commit();
+  }
+  EXPECT_EQ(connection.query_integer("SELECT count(*) FROM t"), 2);
+}
+
 TEST_F(ConnectionTest, AFileNameIsNeverTakenForAUri) {
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(temp_.path());

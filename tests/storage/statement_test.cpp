@@ -35,10 +35,23 @@ TEST_F(StatementTest, ReturnsWhatWasBound) {
   EXPECT_FALSE(rows.next());
 }
 
+TEST_F(StatementTest, TakesValuesInTheirOrder) {
+  enum class Kind : std::uint8_t { kSecond = 2 };
+  const std::string text("a\0b", 3);
+  Statement echo(connection_.handle(), "SELECT ?, ?, ?, ?, ?");
+  Rows rows = echo.query(std::size_t{5}, text, true, Kind::kSecond,
+                         nullable(std::optional<std::int64_t>()));
+  ASSERT_TRUE(rows.next());
+  EXPECT_EQ(rows.integer(0), 5);
+  EXPECT_EQ(rows.text(1), text);
+  EXPECT_EQ(rows.integer(2), 1);
+  EXPECT_EQ(rows.integer(3), 2);
+  EXPECT_TRUE(rows.is_null(4));
+}
+
 TEST_F(StatementTest, AnEmptyTextIsNoNull) {
   Statement echo(connection_.handle(), "SELECT ?, ?");
-  const std::array params{Param(std::string_view()), Param(Bytes())};
-  Rows rows = echo.query(params);
+  Rows rows = echo.query(std::string_view(), Bytes());
   ASSERT_TRUE(rows.next());
   EXPECT_FALSE(rows.is_null(0));
   EXPECT_FALSE(rows.is_null(1));
@@ -53,10 +66,7 @@ TEST_F(StatementTest, ExecuteTellsHowManyRowsChanged) {
 
 TEST_F(StatementTest, RunsAgainAfterItsRowsAreGone) {
   Statement insert(connection_.handle(), "INSERT INTO t(a) VALUES(?)");
-  for (std::int64_t a : {1, 2}) {
-    const std::array params{Param(a)};
-    insert.execute(params);
-  }
+  for (const int a : {1, 2}) insert.execute(a);
   Statement all(connection_.handle(), "SELECT a FROM t");
   for (int round = 0; round < 2; ++round) {
     Rows rows = all.query();
