@@ -41,24 +41,6 @@ Error system_failed(std::string_view attempted, const std::filesystem::path& pat
   return Error{code_of(error), std::move(message)};
 }
 
-// 0, or the errno.
-int write_all(int fd, std::string_view content) {
-  while (!content.empty()) {
-    const ssize_t written = ::write(fd, content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    content.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
-}
-
-// Makes the rename itself survive a loss of power. 0, or the errno.
-int sync_directory(const std::filesystem::path& directory) {
-  const FileDescriptor fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.is_open() || ::fsync(fd.get()) != 0) return errno;
-  return 0;
-}
-
 int write_and_rename(int fd, const std::string& temporary, const std::filesystem::path& path,
                      std::string_view content, std::filesystem::perms mode) {
   if (const int error = write_all(fd, content); error != 0) return error;
@@ -115,10 +97,27 @@ Result<void> write_file_atomically(const std::filesystem::path& path, std::strin
     return system_failed("write", path, error);
   }
   const std::filesystem::path parent = path.parent_path();
+  // The rename itself must survive a loss of power.
   if (const int error = sync_directory(parent.empty() ? "." : parent); error != 0) {
     return system_failed("make durable", path, error);
   }
   return {};
+}
+
+int write_all(int descriptor, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(descriptor, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+int sync_directory(const std::filesystem::path& directory) {
+  const FileDescriptor fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.is_open() || ::fsync(fd.get()) != 0) return errno;
+  return 0;
 }
 
 void remove_unfinished(const std::filesystem::path& directory) {

@@ -32,6 +32,12 @@ namespace hearth {
     const std::filesystem::path& path, std::string_view content,
     std::filesystem::perms mode = std::filesystem::perms{0644});
 
+// Writes all of it, however many calls of the system that takes. 0, or the errno.
+[[nodiscard]] int write_all(int descriptor, std::string_view content);
+
+// Brings the names in a directory to the device, those of new files and removals. 0, or the errno.
+[[nodiscard]] int sync_directory(const std::filesystem::path& directory);
+
 // Removes the files that calls of write_file_atomically() have left in the directory because their
 // process was killed. No such call may be in progress there.
 void remove_unfinished(const std::filesystem::path& directory);

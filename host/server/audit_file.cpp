@@ -1,5 +1,6 @@
 #include "server/audit_file.hpp"
 
+#include "base/files.hpp"
 #include "json/json.hpp"
 #include "protocol/rfc3339.hpp"
 
@@ -8,22 +9,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <string_view>
 #include <utility>
 
 namespace hearth::server {
 namespace {
-
-// 0, or the error number.
-int write_whole(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
-}
 
 // False also if it cannot be read, such as a pipe.
 bool lacks_line_feed(int descriptor) {
@@ -75,7 +64,7 @@ Result<void> AuditFile::append(std::span<const storage::AuditEntry> entries) {
   if (!is_current() && !open()) return failure("open");
   std::string lines(is_cut_off_ ? "\n" : "");
   for (const storage::AuditEntry& entry : entries) lines += audit_line(entry) + "\n";
-  if (const int error = write_whole(open_.get(), lines); error != 0) {
+  if (const int error = write_all(open_.get(), lines); error != 0) {
     is_cut_off_ = lacks_line_feed(open_.get());
     errno = error;
     return failure("write to");

@@ -74,14 +74,6 @@ bool is_older(const fs::path& one, const fs::path& other) {
   return place(a) < place(b);
 }
 
-void write_piece(int to, std::string_view bytes, const fs::path& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(to, bytes.data(), bytes.size());
-    if (written < 0 && errno != EINTR) copy_failed("write", path);
-    if (written > 0) bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
 }  // namespace
 
 Result<fs::path> find_backup(const fs::path& given) {
@@ -177,7 +169,7 @@ BackupFile copy_bytes(const fs::path& from, const fs::path& to, std::uint64_t li
     if (size < 0) copy_failed("read", from);
     if (size == 0) break;
     const std::string_view bytes(piece.data(), static_cast<std::size_t>(size));
-    write_piece(target.get(), bytes, to);
+    if (write_all(target.get(), bytes) != 0) copy_failed("write", to);
     digest.update(bytes);
     copy.bytes += bytes.size();
     if (moved) moved(bytes.size());

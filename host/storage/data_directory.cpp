@@ -91,24 +91,18 @@ int write_holder(int lock) {
 int sync_names(const std::filesystem::path& path) {
   const std::filesystem::path parent = path / "..";
   for (const std::filesystem::path& each : {path, parent}) {
-    const int directory = ::open(each.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int error = hearth::sync_directory(each);
     // The server cannot have made `path` in a directory above that it may not read.
-    if (directory < 0 && errno == EACCES && each == parent) return 0;
-    if (directory < 0) return errno;
-    const int error = ::fsync(directory) == 0 ? 0 : errno;
-    ::close(directory);
-    if (error != 0) return error;
+    if (error != 0 && !(error == EACCES && each == parent)) return error;
   }
   return 0;
 }
 
 // Makes removals from the directory survive a loss of power.
 void sync_directory(const std::filesystem::path& path) {
-  const int directory = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory < 0) fail_to("open directory", path, errno);
-  const int error = ::fsync(directory) == 0 ? 0 : errno;
-  ::close(directory);
-  if (error != 0) fail_to("sync directory", path, error);
+  const FileDescriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.is_open()) fail_to("open directory", path, errno);
+  if (::fsync(directory.get()) != 0) fail_to("sync directory", path, errno);
 }
 
 std::int64_t steady_ns() {
@@ -145,7 +139,7 @@ Result<DataDirectory> DataDirectory::open(const std::filesystem::path& given) {
   const std::filesystem::path file = path / "lock";
   const int lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (lock < 0) return unusable(path, "open the file `lock` in it", errno);
-  DataDirectory directory(path, lock);  // closes the descriptor on the ways out below
+  DataDirectory directory(path, FileDescriptor(lock));
 
   if (!take_lock(lock)) {
     if (errno != EWOULDBLOCK) return unusable(path, "lock it", errno);
@@ -167,24 +161,16 @@ Result<DataDirectory> DataDirectory::open(const std::filesystem::path& given) {
   return directory;
 }
 
-DataDirectory::DataDirectory(std::filesystem::path path, int lock) noexcept
-    : path_(std::move(path)), lock_(lock), copy_mark_(std::make_unique<CopyMark>()) {}
+DataDirectory::DataDirectory(std::filesystem::path path, FileDescriptor lock) noexcept
+    : path_(std::move(path)), lock_(std::move(lock)), copy_mark_(std::make_unique<CopyMark>()) {}
 
-DataDirectory::DataDirectory(DataDirectory&& other) noexcept
-    : path_(std::move(other.path_)),
-      lock_(std::exchange(other.lock_, -1)),
-      names_holder_(other.names_holder_),
-      directory_vfs_(std::move(other.directory_vfs_)),
-      watch_(std::move(other.watch_)),
-      copy_mark_(std::move(other.copy_mark_)) {}
+DataDirectory::DataDirectory(DataDirectory&& other) noexcept = default;
 
-DataDirectory::~DataDirectory() {
-  // The file stays: if it were removed, two servers could lock two files of the same name.
-  if (lock_ >= 0) ::close(lock_);
-}
+// The file stays: if it were removed, two servers could lock two files of the same name.
+DataDirectory::~DataDirectory() = default;
 
 bool DataDirectory::name_holder() {
-  if (!names_holder_) names_holder_ = write_holder(lock_) == 0;
+  if (!names_holder_) names_holder_ = write_holder(lock_.get()) == 0;
   return names_holder_;
 }
 
@@ -212,7 +198,7 @@ bool DataDirectory::look_for_loss() const {
   const bool is_there = ::stat((path_ / "lock").c_str(), &found) == 0;
   // Any other error is temporary, or the next read or write meets it.
   const bool is_gone = !is_there && (errno == ENOENT || errno == ENOTDIR);
-  const bool is_another = is_there && ::fstat(lock_, &held) == 0 &&
+  const bool is_another = is_there && ::fstat(lock_.get(), &held) == 0 &&
                           (held.st_ino != found.st_ino || held.st_dev != found.st_dev);
   if (is_gone || is_another) watch_->lost = true;
   return watch_->lost;

@@ -2,6 +2,7 @@
 // The directory with all data of a server, and the lock that keeps other servers out.
 
 #include "base/error.hpp"
+#include "base/file_descriptor.hpp"
 #include "storage/agent_key.hpp"
 
 #include <atomic>
@@ -113,12 +114,12 @@ class DataDirectory {
   [[nodiscard]] const std::string& directory_vfs() const { return directory_vfs_; }
 
  private:
-  DataDirectory(std::filesystem::path path, int lock) noexcept;
+  DataDirectory(std::filesystem::path path, FileDescriptor lock) noexcept;
 
   [[nodiscard]] bool look_for_loss() const;
 
   std::filesystem::path path_;
-  int lock_;  // file descriptor of data/lock; -1 after being moved from
+  FileDescriptor lock_;  // data/lock
   bool names_holder_ = true;
   std::string directory_vfs_;
 

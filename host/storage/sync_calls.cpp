@@ -1,5 +1,7 @@
 #include "storage/sync_calls.hpp"
 
+#include "base/files.hpp"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -119,11 +121,7 @@ bool SystemSyncCalls::covers(int fd) const {
 }
 
 int SystemSyncCalls::sync_directory(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return errno;
-  const int error = ::fsync(fd) == 0 ? 0 : errno;
-  ::close(fd);
-  return error;
+  return hearth::sync_directory(path);
 }
 
 int SystemSyncCalls::sync_everything() {
