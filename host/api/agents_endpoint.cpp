@@ -38,10 +38,6 @@ std::function<bool()> withdrawal_from_now(const runtime::ClassRegistry& classes)
   };
 }
 
-std::string_view path_of(std::string_view target) {
-  return target.substr(0, target.find('?'));
-}
-
 std::string_view query_of(std::string_view target) {
   return target.substr(std::min(target.size(), path_of(target).size() + 1));
 }
@@ -56,13 +52,8 @@ std::string_view class_of(std::string_view target) {
 
 // The class of /objects/{class}/...; empty: it is another path. Empty segments are skipped.
 std::string_view class_of_object(std::string_view path) {
-  const auto take = [&path] {
-    path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
-    const std::string_view segment = path.substr(0, path.find('/'));
-    path.remove_prefix(segment.size());
-    return segment;
-  };
-  return take() == "objects" ? take() : std::string_view();
+  const bool is_ours = protocol::take_segment(path) == "objects";
+  return is_ours ? protocol::take_segment(path) : std::string_view();
 }
 
 // Whether the claims give this name, which may be in any spelling of URLs.

@@ -14,12 +14,6 @@ void take(ClientProof& proof, std::string text) {
   proof.text = std::move(text);
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
-  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
-  return text;
-}
-
 // For "bearer, TOKEN": the client offers both, and the server chooses the first.
 void look_into_subprotocols(std::string_view list, ClientProof& proof) {
   const std::size_t comma = list.find(',');

@@ -1,6 +1,7 @@
 #include "api/edge_rules.hpp"
 
 #include "base/name_template.hpp"
+#include "protocol/agent_address.hpp"
 #include "protocol/object_address.hpp"
 #include "protocol/request_query.hpp"
 
@@ -10,15 +11,6 @@ namespace hearth::api {
 namespace {
 
 constexpr std::string_view kHeaderPrefix = "header:";
-
-// Takes the first segment off `path`, with the slashes before it: empty segments are skipped, as in
-// addresses of agents.
-std::string_view take_segment(std::string_view& path) {
-  path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
-  const std::string_view segment = path.substr(0, path.find('/'));
-  path.remove_prefix(segment.size());
-  return segment;
-}
 
 bool is_same_segment(std::string_view a, std::string_view b) {
   if (a == b) return true;
@@ -31,9 +23,9 @@ bool is_same_segment(std::string_view a, std::string_view b) {
 std::optional<std::string_view> rest_of(std::string_view rule, std::string_view path) {
   if (!path.starts_with('/')) return std::nullopt;
   while (true) {
-    const std::string_view wanted = take_segment(rule);
+    const std::string_view wanted = protocol::take_segment(rule);
     if (wanted.empty()) return path;
-    if (!is_same_segment(take_segment(path), wanted)) return std::nullopt;
+    if (!is_same_segment(protocol::take_segment(path), wanted)) return std::nullopt;
   }
 }
 

@@ -32,6 +32,11 @@ struct EffectiveAuth {
 };
 [[nodiscard]] EffectiveAuth auth_of(const EdgeRules& server, const EntryRules* own);
 
+// The path of a request's target, without the query.
+[[nodiscard]] inline std::string_view path_of(std::string_view target) {
+  return target.substr(0, target.find('?'));
+}
+
 // Whether a path (without a query) is `root`, or below it, in any spelling. Segments are compared
 // decoded, as names of objects are, and empty segments are skipped: //old and /%6Fld are /old. An
 // encoded slash ends no segment.

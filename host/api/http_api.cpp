@@ -107,8 +107,7 @@ void HttpApi::add_pages() {
 }
 
 bool HttpApi::reads_body(const net::HttpRequest& head) const {
-  const std::string_view target = head.target;
-  const std::string_view path = target.substr(0, target.find('?'));
+  const std::string_view path = path_of(head.target);
   if (admin_ != nullptr && AdminApi::is_ours(path)) return false;
   const bool is_page = routes_.find(head.method, path).is_path && !is_at_or_below("/agents", path);
   return !is_page && agents_.reads_body(head);
@@ -116,8 +115,7 @@ bool HttpApi::reads_body(const net::HttpRequest& head) const {
 
 void HttpApi::on_request(std::shared_ptr<net::HttpExchange> exchange) {
   const net::HttpRequest& request = exchange->request();
-  const std::string_view target = request.target;
-  const std::string_view path = target.substr(0, target.find('?'));
+  const std::string_view path = path_of(request.target);
   const bool is_admin = admin_ != nullptr && AdminApi::is_ours(path);
   const CorsRules cors = is_admin ? CorsRules{} : agents_.cors(path);
   if (auto refusal = origins_.refusal(request.headers, cors)) {
@@ -187,8 +185,7 @@ void HttpApi::route(std::shared_ptr<net::HttpExchange> exchange, std::string_vie
 }
 
 void HttpApi::on_refusal(const net::HttpRequest& head, net::HttpResponse& answer) const {
-  const std::string_view target = head.target;
-  const std::string_view path = target.substr(0, target.find('?'));
+  const std::string_view path = path_of(head.target);
   answer = in_shape_of(path, std::move(answer));
   if (admin_ != nullptr && AdminApi::is_ours(path)) return;
   const CorsRules cors = agents_.cors(path);
@@ -197,8 +194,7 @@ void HttpApi::on_refusal(const net::HttpRequest& head, net::HttpResponse& answer
 }
 
 net::UpgradePlan HttpApi::on_upgrade(const net::HttpRequest& request) {
-  const std::string_view target = request.target;
-  const std::string_view path = target.substr(0, target.find('?'));
+  const std::string_view path = path_of(request.target);
   const CorsRules cors = agents_.cors(path);
   auto refusal = origins_.refusal(request.headers, cors);
   // A route to an agent may lie below /objects, where a key is needed.

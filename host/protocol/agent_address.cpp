@@ -12,14 +12,6 @@ namespace {
 constexpr std::string_view kPrefix = "agents";
 constexpr std::string_view kSubAgent = "sub";
 
-// Removes the next segment that is not empty from the front of `path`.
-std::string_view take_segment(std::string_view& path) {
-  path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
-  const std::string_view segment = path.substr(0, path.find('/'));
-  path.remove_prefix(segment.size());
-  return segment;
-}
-
 struct Sentences {
   std::string_view empty, too_long, not_utf8, control, dots;
 };
@@ -48,6 +40,13 @@ std::string_view problem(std::string_view text, std::size_t max_bytes, const Sen
 }
 
 }  // namespace
+
+std::string_view take_segment(std::string_view& path) {
+  path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
+  const std::string_view segment = path.substr(0, path.find('/'));
+  path.remove_prefix(segment.size());
+  return segment;
+}
 
 std::variant<std::vector<SubAgentStep>, AddressError> parse_sub_agents(
     std::string_view rest, const std::function<bool(std::string_view)>& is_class,

@@ -33,6 +33,9 @@ struct AddressError {
 inline constexpr std::size_t kMaxClassSegmentBytes = 128;
 inline constexpr std::size_t kDefaultMaxNameBytes = 512;
 
+// Removes the next segment that is not empty from the front of `path`, with the slashes before it.
+std::string_view take_segment(std::string_view& path);
+
 // Parses a request target as it is in the request line (origin form). Accepts any bytes.
 //
 // Empty segments are ignored: //agents//counter///a is /agents/counter/a. The prefix is compared

@@ -173,6 +173,15 @@ TEST(SubAgentsTest, AreRefusedForANameThatCannotBeAndWhenTheyAreTooMany) {
   EXPECT_EQ(steps_in(rest + "/sub/chat/a"), "too many agents stand above this one");
 }
 
+TEST(AgentAddressTest, SegmentsAreTakenFromTheFrontWithoutEmptyOnes) {
+  std::string_view path = "//a/b c//";
+  EXPECT_EQ(take_segment(path), "a");
+  EXPECT_EQ(path, "/b c//");
+  EXPECT_EQ(take_segment(path), "b c");
+  EXPECT_EQ(take_segment(path), "");
+  EXPECT_EQ(path, "");
+}
+
 TEST(ClassAloneTest, APathWithAClassAndNoNameHasOne) {
   EXPECT_EQ(class_alone("/agents/counter"), "counter");
   EXPECT_EQ(class_alone("//agents//counter//?a=/b"), "counter");
