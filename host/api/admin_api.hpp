@@ -6,6 +6,7 @@
 #include "net/http.hpp"
 #include "telemetry/metrics.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,14 @@ namespace hearth::api {
 [[nodiscard]] net::HttpResponse admin_refusal(const Error& error);
 // The same for a response that is made elsewhere.
 [[nodiscard]] net::HttpResponse admin_sealed(net::HttpResponse response);
+
+// A member of an answer; null for an empty text or an absent number.
+[[nodiscard]] inline Json or_null(std::string_view text) {
+  return text.empty() ? Json() : Json(text);
+}
+[[nodiscard]] inline Json or_null(const std::optional<std::int64_t>& number) {
+  return number ? Json(*number) : Json();
+}
 
 // Promises
 //  P1 Closed      Every path returns 401 without the token, whether the path exists or not.

@@ -1,5 +1,6 @@
 #include "server/admin_desk.hpp"
 
+#include "api/admin_api.hpp"
 #include "api/admin_requests.hpp"
 #include "api/http_errors.hpp"
 #include "base/escape.hpp"
@@ -14,13 +15,10 @@
 namespace hearth::server {
 namespace {
 
+using api::or_null;
 using api::RouteCall;
 
 constexpr std::size_t kMaxShownName = 128;
-
-Json text_or_null(std::string_view text) {
-  return text.empty() ? Json() : Json(text);
-}
 
 void respond(const RouteCall& call, const Json& body) {
   call.exchange->respond(api::admin_answer(body));
@@ -75,9 +73,8 @@ Json unproven(const std::vector<plugins::Trial>& settings) {
     if (!each.on_trial.empty())
       list.push_back({{"class", each.of.name}, {"state", "on_trial"}, {"reason", nullptr}});
     if (const auto* const failed = each.taken_back()) {
-      list.push_back({{"class", each.of.name},
-                      {"state", "taken_back"},
-                      {"reason", text_or_null(failed->reason)}});
+      list.push_back(
+          {{"class", each.of.name}, {"state", "taken_back"}, {"reason", or_null(failed->reason)}});
     }
   }
   return list;
@@ -103,8 +100,8 @@ Json entry_json(const storage::AuditEntry& entry) {
           {"at_ms", entry.at_ms},
           {"event", entry.event},
           {"actor", entry.actor},
-          {"class", text_or_null(entry.agent_class)},
-          {"agent", text_or_null(entry.agent)},
+          {"class", or_null(entry.agent_class)},
+          {"agent", or_null(entry.agent)},
           {"detail", detail ? *std::move(detail) : Json()}};
 }
 
@@ -208,7 +205,7 @@ Json AdminDesk::version_json(const plugins::GenerationInfo& version) const {
           {"sha256", version.sha256},
           {"generation", version.generation},
           {"state", word(version, ledger_)},
-          {"pinned_because", text_or_null(version.pinned_because)},
+          {"pinned_because", or_null(version.pinned_because)},
           {"classes", version.classes}};
 }
 
@@ -355,7 +352,7 @@ Result<Json> AdminDesk::classes(const RouteCall& /*call*/) {
                     {"version", served->agent_class->version()},
                     {"library", served->agent_class->origin()},
                     {"code", served->agent_class->code()},
-                    {"refusal", text_or_null(served->refusal)},
+                    {"refusal", or_null(served->refusal)},
                     {"agents", desk_.directory().count(name)},
                     {"live", live[name]}});
   }

@@ -1,5 +1,6 @@
 #include "server/agent_desk.hpp"
 
+#include "api/admin_api.hpp"
 #include "base/clock.hpp"
 #include "base/escape.hpp"
 #include "durable/wake.hpp"
@@ -19,10 +20,6 @@ namespace {
 
 constexpr std::size_t kShownBytes = 128;
 
-Json number_or_null(const std::optional<std::int64_t>& number) {
-  return number ? Json(*number) : Json();
-}
-
 // `created_at_ms`: of its first write; absent: it has stored nothing yet.
 Json agent_json(const std::string& name, const std::optional<std::int64_t>& created_at_ms,
                 const runtime::ShardAdmin::Standing& standing) {
@@ -30,12 +27,12 @@ Json agent_json(const std::string& name, const std::optional<std::int64_t>& crea
   auto next_wake_ms = standing.wake.at_ms;
   if (next_wake_ms && durable::is_next_version(*next_wake_ms)) next_wake_ms.reset();
   return {{"name", name},
-          {"created_at_ms", number_or_null(created_at_ms)},
+          {"created_at_ms", api::or_null(created_at_ms)},
           {"state", state_word(standing.state)},
           {"connections", standing.connections},
-          {"version", standing.version.empty() ? Json() : Json(standing.version)},
+          {"version", api::or_null(standing.version)},
           {"working", standing.wake.working},
-          {"next_wake_ms", number_or_null(next_wake_ms)}};
+          {"next_wake_ms", api::or_null(next_wake_ms)}};
 }
 
 api::AgentName named(const api::RouteCall& call) {

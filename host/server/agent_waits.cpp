@@ -1,5 +1,6 @@
 #include "server/agent_waits.hpp"
 
+#include "api/admin_api.hpp"
 #include "base/clock.hpp"
 #include "base/sha256.hpp"
 #include "diagnosis/call_records.hpp"
@@ -21,6 +22,7 @@
 namespace hearth::server {
 namespace {
 
+using api::or_null;
 using diagnosis::RunningCall;
 using extensions::Wait;
 using extensions::WaitKind;
@@ -30,13 +32,6 @@ constexpr std::int64_t kDayLength = std::chrono::milliseconds(std::chrono::days(
 
 std::int64_t wall_ms() {
   return unix_millis(SystemClock().wall_now());
-}
-
-Json or_null(const std::optional<std::int64_t>& number) {
-  return number ? Json(*number) : Json();
-}
-Json or_null(const std::string& text) {
-  return text.empty() ? Json() : Json(text);
 }
 
 std::string_view word(Urgency urgency) {

@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/file_descriptor.hpp"
+#include "server/shard_questions.hpp"
 #include "storage/connection.hpp"
 #include "storage/copy_mark.hpp"
 #include "storage/directory.hpp"
@@ -192,10 +193,7 @@ Result<void> Backups::Backup::set_mark(runtime::Runtime& runtime) {
     }
   };
   for (int tries = 1; !in_a_pause(runtime, set); ++tries) {
-    if (tries == kTries) {
-      return Error{Errc::kUnavailable,
-                   "an event loop does not answer: the code of some agent holds it up"};
-    }
+    if (tries == kTries) return no_loop();
     std::this_thread::sleep_for(kBetween);
   }
   if (failed) std::rethrow_exception(failed);
