@@ -38,7 +38,7 @@ void AlarmClock::stop() {
   noted_.reset();
   notice_clock();
   is_running_ = false;
-  parts_.loop.cancel_timer(std::exchange(timer_, 0));
+  timer_.cancel();
 }
 
 // ---- moments ------------------------------------------------------------------------------------
@@ -153,17 +153,14 @@ void AlarmClock::notice_clock() {
 void AlarmClock::arm() {
   notice_clock();  // first: arm() postpones the timer that would notice it
   publish();
-  parts_.loop.cancel_timer(std::exchange(timer_, 0));
+  timer_.cancel();
   const std::optional<std::int64_t> next = parts_.wakes.next_ms();
   if (!next || !is_running_) return;
   // Rows hold wall-clock times, and that clock may jump. A look now and then limits the delay after
   // a jump.
   const auto bounded = milliseconds(
       std::clamp<std::int64_t>(*next - now_ms(), 0, milliseconds(kLongestAlarmWait).count()));
-  timer_ = parts_.loop.call_at(parts_.loop.clock().steady_now() + bounded, [this] {
-    timer_ = 0;
-    run();
-  });
+  timer_ = LoopTimer(parts_.loop, parts_.loop.clock().steady_now() + bounded, [this] { run(); });
 }
 
 void AlarmClock::publish() {

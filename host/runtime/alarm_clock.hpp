@@ -3,6 +3,7 @@
 
 #include "base/random.hpp"
 #include "durable/wake_index.hpp"
+#include "runtime/loop_timer.hpp"
 #include "runtime/paced_steps.hpp"
 #include "runtime/permits.hpp"
 #include "runtime/shard_loop.hpp"
@@ -137,7 +138,7 @@ class AlarmClock {
   Permits recovery_;
   Permits waking_;
   bool is_running_ = false;
-  TimerId timer_ = 0;
+  LoopTimer timer_;
   HeldPermits step_waits_;  // a step that admits an agent for a permit of this kind
   SteadyTime room_again_{};
   std::unordered_map<storage::AgentKey, int> failures_;  // in a row

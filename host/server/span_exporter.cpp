@@ -74,7 +74,7 @@ void SpanExporter::stop() {
 // ---- on its loop --------------------------------------------------------------------------------
 
 void SpanExporter::look() {
-  loop_.cancel_timer(std::exchange(timer_, 0));
+  timer_.cancel();
   const auto due = batcher_.due(queue_.waiting());
   if (is_stopping_ && (!due || batcher_.keeps_batch())) {
     // A batch that is kept: the collector is away.
@@ -83,10 +83,7 @@ void SpanExporter::look() {
   }
   if (!due) return;
   if (is_stopping_ || *due <= parts_.clock.steady_now()) return send();
-  timer_ = loop_.call_at(*due, [this] {
-    timer_ = 0;
-    look();
-  });
+  timer_ = runtime::LoopTimer(loop_, *due, [this] { look(); });
 }
 
 void SpanExporter::send() {

@@ -7,6 +7,7 @@
 #include "config/config.hpp"
 #include "net/outbound_http.hpp"
 #include "runtime/asio_loop.hpp"
+#include "runtime/loop_timer.hpp"
 #include "server/span_batcher.hpp"
 #include "server/span_queue.hpp"
 #include "telemetry/metrics.hpp"
@@ -80,7 +81,7 @@ class SpanExporter final : private net::OutboundListener {
   std::unique_ptr<net::OutboundExchange> exchange_;
 
   SpanBatcher batcher_;
-  runtime::TimerId timer_ = 0;
+  runtime::LoopTimer timer_;
   std::size_t batch_ = 0;  // spans in `request_`
   std::string request_;
   SpanBatcher::Answer answer_;
