@@ -133,15 +133,11 @@ void append_local(std::string& out, WallTime time) {
 }
 
 // Five columns, so that the names after it align.
-std::string_view level_column(LogLevel level) {
-  switch (level) {
-    case LogLevel::kTrace: return "TRACE";
-    case LogLevel::kDebug: return "DEBUG";
-    case LogLevel::kInfo: return "INFO ";
-    case LogLevel::kWarn: return "WARN ";
-    case LogLevel::kError: return "ERROR";
-  }
-  return "ERROR";
+std::string level_column(LogLevel level) {
+  std::string column(to_string(level));
+  for (char& c : column) c = static_cast<char>(c - 'a' + 'A');
+  column.resize(5, ' ');
+  return column;
 }
 
 }  // namespace

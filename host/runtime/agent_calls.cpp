@@ -196,13 +196,9 @@ void AgentCalls::finish(CallId id, CallInProgress& call, const Result<std::strin
   if (call.sink && parts_.outbox.open()) {
     if (can_answer(call)) call.sink->finish(call.head, outcome);
   } else if (call.sink) {
-    FinishEffect effect{std::move(call.sink), call.connection, std::move(call.head), std::string()};
-    if (outcome.has_error()) {
-      effect.outcome = outcome.error();
-    } else {
-      effect.outcome = std::string(outcome.value());
-    }
-    parts_.outbox.push(std::move(effect));
+    parts_.outbox.push(
+        FinishEffect{std::move(call.sink), call.connection, std::move(call.head),
+                     outcome ? Result<std::string>(std::string(*outcome)) : outcome.error()});
   }
   parts_.figures.event_ended(call.kind, outcome_of(outcome));
   end_span(call, outcome.has_error() ? to_string(outcome.error().code) : "");

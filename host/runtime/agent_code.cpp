@@ -44,16 +44,11 @@ void AgentCode::cancel(CallId id, const extensions::Span& span, std::string_view
 }
 
 void AgentCode::hear(const OperationNews& news) {
-  OperationResult result{.outcome = std::string_view(),
-                         .operation = news.of.operation,
-                         .token = news.of.token,
-                         .is_final = news.is_final,
-                         .flags = news.flags};
-  if (news.outcome.has_error()) {
-    result.outcome = news.outcome.error();
-  } else {
-    result.outcome = std::string_view(*news.outcome);
-  }
+  const OperationResult result{.outcome = news.outcome,
+                               .operation = news.of.operation,
+                               .token = news.of.token,
+                               .is_final = news.is_final,
+                               .flags = news.flags};
   const auto entry = enter(news.of.call, news.of.span, news.of.method);
   if (news.of.work) mark(news.of.work);
   on_stack_.begin_cause(news.of.state_cause);

@@ -49,12 +49,7 @@ void AgentEffects::let_out(const PartEffect& part) {
 }
 
 void AgentEffects::let_out(const FinishEffect& answer) {
-  if (!is_there(answer.connection)) return;
-  if (answer.outcome.has_error()) {
-    answer.sink->finish(answer.head, answer.outcome.error());
-  } else {
-    answer.sink->finish(answer.head, std::string_view(answer.outcome.value()));
-  }
+  if (is_there(answer.connection)) answer.sink->finish(answer.head, answer.outcome);
 }
 
 // A job that was accepted and cannot run is called, so that it cleans up.

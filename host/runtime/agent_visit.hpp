@@ -36,8 +36,7 @@ struct AgentVisit {
 
   void tell(const Result<std::string>& outcome) {
     is_over = true;
-    if (outcome) return sink->finish({}, std::string_view(*outcome));
-    sink->finish({}, outcome.error());
+    sink->finish({}, outcome);
   }
 };
 
