@@ -18,8 +18,8 @@
 namespace hearth::plugins {
 
 // Knows which settings hold for each class, and what changes when the files are read again.
-// SettingsRollouts brings the settings to the agents and calls take_back() when agents fail on
-// them. The ledger keeps what is known about settings.
+// Rollouts brings the settings to the agents and calls take_back() when agents fail on them. The
+// ledger keeps what is known about settings.
 //
 // Promises
 //  P1 All or none  With a mistake in a class file, or without the directory, no class changes.

@@ -4,14 +4,14 @@
 #include "base/clock.hpp"
 #include "base/logger.hpp"
 #include "base/mutex.hpp"
+#include "config/diagnostic.hpp"
 #include "plugins/versions/class_configuration.hpp"
-#include "plugins/versions/code_rollouts.hpp"
 #include "plugins/versions/directory_watcher.hpp"
 #include "plugins/versions/errands.hpp"
 #include "plugins/versions/plugin_loader.hpp"
+#include "plugins/versions/removed_classes.hpp"
+#include "plugins/versions/rollouts.hpp"
 #include "plugins/versions/served_libraries.hpp"
-#include "plugins/versions/settings_rollouts.hpp"
-#include "plugins/versions/shard_patience.hpp"
 #include "runtime/class_rollout.hpp"
 #include "runtime/runtime.hpp"
 #include "telemetry/metrics.hpp"
@@ -19,6 +19,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -124,7 +125,7 @@ class PluginReloader {
   // The version before the one of the class's library goes on, if that one comes in or is in its
   // probation. Its content is refused until it changes, or reload() is called.
   //   Answers   Before the agents have moved: the file, as refused. Else as
-  //             CodeRollouts::take_back().
+  //             Rollouts::take_back().
   bool take_back(std::string segment, std::function<void(Result<Outcomes>)> answer);
 
   // As reload(), for a class that has left quarantine: describe() must say so already. If the class
@@ -148,12 +149,22 @@ class PluginReloader {
   // is tried again also if the settings of one of its classes, `segments`, have changed.
   void forgive(const Errand& errand, const std::set<std::string>& segments, FileChanges& changes);
   void take(const FileChanges& changes, Outcomes& outcomes);
-  void drive();  // what is in progress
+  // Reads the class files. Returns the segments of classes for which they say something new.
+  std::set<std::string> read(const Errand& errand, Outcomes& outcomes);
+  void refuse(const config::Diagnostics& mistakes, Outcomes& outcomes);
+  // Each library serves the classes that class files give its code now. A class with other code
+  // moves at once, without a trial, and with all settings of its file. A class whose code no
+  // library has is removed as with its library. A library whose version comes in waits until that
+  // is in or taken back.
+  void follow_class_files();
+  // Moves classes that are not wanted from the library to `leaving`.
+  void give_up_others(const std::filesystem::path& file, ServedLibrary& library,
+                      const PluginLoader::Classes& wanted, ClassVersions& leaving);
+  // Serves a class that was held back, with the code that it has. No agent of it is in memory.
+  void release(const std::string& segment);
   // For refusals() and moving().
   void publish();
 
-  PluginLoader& loader_;
-  runtime::Runtime& runtime_;
   const ReloadSettings settings_;
 
   Errands errands_;
@@ -164,11 +175,14 @@ class PluginReloader {
 
   // Only the reloader's thread uses these.
   ServedLibraries libraries_;
-  RefusedFiles refused_;
-  ShardPatience patience_;
+  // The files that are there and not served as they are: the last refusal of each library, and each
+  // mistake in a class file.
+  std::map<std::filesystem::path, Refusal> refused_libraries_;
+  std::vector<Refusal> refused_class_files_;
+  RemovedClasses removed_;
   const RolloutParts parts_;
-  SettingsRollouts of_settings_;
-  CodeRollouts of_code_;
+  Rollouts rollouts_;
+  Counter& class_files_refused_;
 
   std::thread thread_;
   std::unique_ptr<DirectoryWatcher> watcher_;  // last: its thread uses errands_

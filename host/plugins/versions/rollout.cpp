@@ -5,23 +5,6 @@
 
 namespace hearth::plugins {
 
-void warn_of_unlisted_kinds(Logger& logger, const ClassVersion& version) {
-  if (version.settings == nullptr) return;
-  std::string unlisted;
-  for (const auto& [kind, settings] : version.settings->settings.operations.kinds) {
-    if (version.served->agent_class->listed_effect(kind)) continue;
-    unlisted += (unlisted.empty() ? "" : ", ") + kind;
-  }
-  if (unlisted.empty()) return;
-  logger.write(LogLevel::kWarn, "config.doubtful",
-               {{"class", version.served->agent_class->name()},
-                {"file", version.settings->file},
-                {"advice",
-                 "operations.kinds has kinds that the class does not list, and limits nothing for "
-                 "them: " +
-                     unlisted}});
-}
-
 Served served_now(runtime::Runtime& runtime, const ClassVersion& version) {
   const Served now = runtime.classes().find(version.served->segment);
   const bool is_same_code = now && now->agent_class == version.served->agent_class;

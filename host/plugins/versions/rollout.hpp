@@ -3,7 +3,6 @@
 // new settings.
 
 #include "base/clock.hpp"
-#include "base/logger.hpp"
 #include "plugins/versions/class_configuration.hpp"
 #include "runtime/class_rollout.hpp"
 #include "runtime/runtime.hpp"
@@ -26,10 +25,6 @@ struct ClassVersion {
   ClassConfiguration::Settings settings;
 };
 using ClassVersions = std::map<std::string, ClassVersion>;  // by segment
-
-// Logs config.doubtful if the settings name kinds of operations that the class does not list: these
-// settings have no effect.
-void warn_of_unlisted_kinds(Logger& logger, const ClassVersion& version);
 
 // The first of two deadlines; absent: never.
 [[nodiscard]] inline std::optional<SteadyTime> earlier(std::optional<SteadyTime> one,

@@ -14,6 +14,13 @@ ClassVersion ServedLibraries::version_of(
           .settings = configuration_.of(agent_class->name())};
 }
 
+bool ServedLibraries::is_of_another(const std::string& segment,
+                                    const std::filesystem::path& file) const {
+  return std::ranges::any_of(by_file_, [&](const auto& each) {
+    return each.first != file && each.second.classes.contains(segment);
+  });
+}
+
 std::vector<const Coming*> ServedLibraries::coming() const {
   std::vector<const Coming*> all;
   for (const auto& [file, library] : by_file_) {

@@ -40,7 +40,7 @@ struct ServedLibrary {
   std::uint64_t generation_before = 0;
   // The ledger has the latest version on trial, and keeps a version to go back to.
   bool on_trial = false;
-  // Whether `classes` are those that class files give its code. Otherwise CodeRollouts looks again
+  // Whether `classes` are those that class files give its code. Otherwise the reloader looks again
   // when no version comes in.
   bool has_its_classes = true;
   // Segments of the version that was taken back last. Other settings of these may mend it.
@@ -67,6 +67,10 @@ class ServedLibraries {
   [[nodiscard]] const std::map<std::filesystem::path, ServedLibrary>& by_file() const {
     return by_file_;
   }
+
+  // The class is served from another file, or comes in there.
+  [[nodiscard]] bool is_of_another(const std::string& segment,
+                                   const std::filesystem::path& file) const;
 
   // ---- all that comes in ----
   // A rollout is in progress.

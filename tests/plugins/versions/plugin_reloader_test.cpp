@@ -24,9 +24,9 @@ namespace {
 using Outcomes = PluginReloader::Outcomes;
 using What = PluginReloader::Outcome::What;
 
-class SettingsRolloutsTest : public server::OneLoopTest {
+class PluginReloaderTest : public server::OneLoopTest {
  protected:
-  explicit SettingsRolloutsTest(std::chrono::milliseconds patience = std::chrono::seconds(10)) {
+  explicit PluginReloaderTest(std::chrono::milliseconds patience = std::chrono::seconds(10)) {
     std::filesystem::create_directory(classes());
     put("class: counter\n");
     loop_.start();
@@ -43,7 +43,7 @@ class SettingsRolloutsTest : public server::OneLoopTest {
     settings.describe = [this](const auto& agent_class) { return describe(agent_class); };
     reloader_.emplace(report, loader_, runtime_, clock_, logger_, metrics_, std::move(settings));
   }
-  ~SettingsRolloutsTest() override {
+  ~PluginReloaderTest() override {
     reloader_.reset();
     stop();
   }
@@ -76,7 +76,7 @@ class SettingsRolloutsTest : public server::OneLoopTest {
   std::optional<PluginReloader> reloader_;
 };
 
-TEST_F(SettingsRolloutsTest, AClassIsServedWithWhatItsFileSays) {
+TEST_F(PluginReloaderTest, AClassIsServedWithWhatItsFileSays) {
   put("class: counter\noptions: {start: 5}\n");
   const auto outcomes = reload();
   ASSERT_TRUE(outcomes);
@@ -89,7 +89,7 @@ TEST_F(SettingsRolloutsTest, AClassIsServedWithWhatItsFileSays) {
   EXPECT_EQ(runtime_.classes().find("counter")->settings.options, R"({"start":5})");
 }
 
-TEST_F(SettingsRolloutsTest, ALimitOfAKindThatTheClassDoesNotListIsWarnedOf) {
+TEST_F(PluginReloaderTest, ALimitOfAKindThatTheClassDoesNotListIsWarnedOf) {
   put("class: counter\noperations: {kinds: {chrge: {per_day: 1}}}\n");
   ASSERT_TRUE(reload());
   wait_until_settled();
@@ -97,7 +97,7 @@ TEST_F(SettingsRolloutsTest, ALimitOfAKindThatTheClassDoesNotListIsWarnedOf) {
   EXPECT_TRUE(logger_.contains("for them: chrge"));
 }
 
-TEST_F(SettingsRolloutsTest, ALoopThatDoesNotAnswerIsNamedAndNotWaitedFor) {
+TEST_F(PluginReloaderTest, ALoopThatDoesNotAnswerIsNamedAndNotWaitedFor) {
   std::promise<void> go_on;
   loop_.post([held = go_on.get_future().share()] { held.wait(); });
   put("class: counter\noptions: {start: 5}\n");
@@ -111,7 +111,7 @@ TEST_F(SettingsRolloutsTest, ALoopThatDoesNotAnswerIsNamedAndNotWaitedFor) {
   wait_until_settled();
 }
 
-TEST_F(SettingsRolloutsTest, AMistakeIsAnOutcomeAndARefusalUntilItIsMended) {
+TEST_F(PluginReloaderTest, AMistakeIsAnOutcomeAndARefusalUntilItIsMended) {
   put("class: counter\ndurability: disk\n");
   const auto outcomes = reload();
   ASSERT_TRUE(outcomes);
@@ -125,7 +125,7 @@ TEST_F(SettingsRolloutsTest, AMistakeIsAnOutcomeAndARefusalUntilItIsMended) {
   EXPECT_TRUE(reloader_->refusals().empty());
 }
 
-TEST_F(SettingsRolloutsTest, AClassThatNoLibraryServesHasItsSettingsRead) {
+TEST_F(PluginReloaderTest, AClassThatNoLibraryServesHasItsSettingsRead) {
   put("class: hoped-for\noptions: {start: 5}\n", "hoped.yaml");
   EXPECT_EQ(reload("hoped-for").error().code, Errc::kNotFound);
   EXPECT_EQ(configuration_.of("hoped-for")->settings.options, R"({"start":5})");
@@ -141,9 +141,9 @@ TEST_F(SettingsRolloutsTest, AClassThatNoLibraryServesHasItsSettingsRead) {
   EXPECT_EQ(refused->front().what, What::kRefused);
 }
 
-class PatientReloaderTest : public SettingsRolloutsTest {
+class PatientReloaderTest : public PluginReloaderTest {
  protected:
-  PatientReloaderTest() : SettingsRolloutsTest(std::chrono::milliseconds(500)) {}
+  PatientReloaderTest() : PluginReloaderTest(std::chrono::milliseconds(500)) {}
 
   // How long new settings of these classes take while the loop does not answer.
   auto time_of(const std::vector<std::string>& names, const std::string& settings) {
@@ -175,7 +175,7 @@ TEST_F(PatientReloaderTest, ALoopThatDoesNotAnswerIsWaitedForOnceForAllClasses) 
   EXPECT_LT(seven, 3 * one);
 }
 
-TEST_F(SettingsRolloutsTest, AnAliasIsThereAtOnceAndMovesNoAgent) {
+TEST_F(PluginReloaderTest, AnAliasIsThereAtOnceAndMovesNoAgent) {
   const auto before = runtime_.classes().find("counter");
   put("class: counter\naliases: [tally]\n");
   const auto outcomes = reload();
@@ -191,7 +191,7 @@ TEST_F(SettingsRolloutsTest, AnAliasIsThereAtOnceAndMovesNoAgent) {
   EXPECT_EQ(runtime_.classes().find_for_client("tally"), nullptr);
 }
 
-TEST_F(SettingsRolloutsTest, WhoMayConnectHoldsAtOnceAndMovesNoAgent) {
+TEST_F(PluginReloaderTest, WhoMayConnectHoldsAtOnceAndMovesNoAgent) {
   const auto before = runtime_.classes().find("counter");
   const auto type = [this] { return runtime_.classes().entry_rules("counter")->auth.type; };
   put("class: counter\nauth: {type: token}\n");
@@ -211,7 +211,7 @@ TEST_F(SettingsRolloutsTest, WhoMayConnectHoldsAtOnceAndMovesNoAgent) {
   EXPECT_EQ(type(), ProofKind::kJwt) << "a mistake changes nothing";
 }
 
-TEST_F(SettingsRolloutsTest, WhereAgentsMayGoHoldsAtOnceAndMovesNoAgent) {
+TEST_F(PluginReloaderTest, WhereAgentsMayGoHoldsAtOnceAndMovesNoAgent) {
   const auto before = runtime_.classes().find("counter");
   const auto allowed = [this] { return runtime_.classes().egress("counter")->allow; };
   put("class: counter\negress: {allow: [a.example]}\n");
@@ -229,7 +229,7 @@ TEST_F(SettingsRolloutsTest, WhereAgentsMayGoHoldsAtOnceAndMovesNoAgent) {
   wait_until_settled();
 }
 
-TEST_F(SettingsRolloutsTest, AnAliasThatIsTheSegmentOfAServedClassIsRefused) {
+TEST_F(PluginReloaderTest, AnAliasThatIsTheSegmentOfAServedClassIsRefused) {
   put("class: counter\naliases: [chat-room]\noptions: {start: 5}\n");
   const auto outcomes = reload();
   ASSERT_TRUE(outcomes);
