@@ -1,6 +1,5 @@
 #include "plugins/versions/class_claims.hpp"
 
-#include "base/assert.hpp"
 #include "base/escape.hpp"
 #include "protocol/class_segment.hpp"
 
@@ -39,15 +38,6 @@ std::optional<Finding> ClassClaims::conflict(const std::vector<std::string>& cla
 
 void ClassClaims::claim(const std::vector<std::string>& classes,
                         const std::filesystem::path& file) {
-  release(file);
-  for (const std::string& name : classes) {
-    const bool is_new = owners_.emplace(protocol::kebab_case(name), Owner{name, file}).second;
-    HEARTH_ASSERT(is_new, "a class is claimed once");
-  }
-}
-
-void ClassClaims::claim_what_is_free(const std::vector<std::string>& classes,
-                                     const std::filesystem::path& file) {
   release(file);
   for (const std::string& name : classes)
     owners_.emplace(protocol::kebab_case(name), Owner{name, file});

@@ -28,12 +28,8 @@ class ClassClaims {
   [[nodiscard]] std::optional<Finding> conflict(const std::vector<std::string>& classes,
                                                 const std::filesystem::path& file) const;
 
-  // Claims them for `file`. They replace its claims before. Requires  No conflict.
+  // Claims those for `file` that no other file has claimed. They replace its claims before.
   void claim(const std::vector<std::string>& classes, const std::filesystem::path& file);
-
-  // As claim(), but skips classes that another file has claimed.
-  void claim_what_is_free(const std::vector<std::string>& classes,
-                          const std::filesystem::path& file);
 
   // Ends all claims of `file`.
   void release(const std::filesystem::path& file);

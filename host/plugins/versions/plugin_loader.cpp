@@ -46,6 +46,30 @@ std::string_view reason_of(Retirement outcome) {
   return "";
 }
 
+// Rule R1 refuses content that failed when it was tried. Content that another rule refuses has not
+// run: at the next start the rule may accept it.
+Trial::NotServed not_served(const Candidate& candidate, const Finding& why) {
+  return {.hash = candidate.sha256, .reason = why.reason, .may_retry = why.rule != "R1"};
+}
+
+// The next process must not serve a version that crashed this one: so a version that cannot be
+// recorded does not run. Exceptions: a file name that is not UTF-8, and too many libraries on
+// trial.
+bool must_not_run(const Error& not_noted) {
+  return not_noted.code != Errc::kInvalidArgument && not_noted.code != Errc::kLimitExceeded;
+}
+
+Finding no_way_back(const Error& not_noted) {
+  return finding("S2",
+                 "the version before it goes on, since the way back to that cannot be "
+                 "written down: " +
+                     not_noted.message + ". Mend that, and run `hearth reload`");
+}
+
+Trial::NotServed failed_before(const std::string& sha256, const std::string& reason) {
+  return {.hash = sha256, .reason = "its agents failed when it was tried before: " + reason};
+}
+
 }  // namespace
 
 std::string Refusal::text() const {
@@ -186,6 +210,9 @@ Checked<LoadedPlugin> PluginLoader::load_candidate(const Candidate& candidate) {
                      .generation = *std::move(generation),
                      .will_stay = will_stay,
                      .pinned_because = {}});
+  const auto place = ledger_.find(candidate.file);
+  plugin.on_trial = place && place->on_trial == candidate.sha256;
+  tell(plugin);
   return plugin;
 }
 
@@ -211,8 +238,68 @@ PluginLoader::Loaded* PluginLoader::current_of(const std::filesystem::path& file
   return found == loaded_.end() ? nullptr : &*found;
 }
 
-Finding PluginLoader::failed_before(const std::string& reason) {
-  return finding("R1", "its agents failed when it was tried before: " + reason);
+// ---- trials: what a process records for the next one, and how the next one uses it --------------
+
+void PluginLoader::noted(const Result<void>& outcome) {
+  if (outcome) return;
+  services_.logger.write(LogLevel::kWarn, "plugin.trial_not_noted",
+                         {{"reason", outcome.error().message},
+                          {"advice",
+                           "if a new version ends the server, the version before it is not served "
+                           "after the restart"}});
+}
+
+void PluginLoader::keep(const Loaded& served, const std::string& reason) {
+  noted(ledger_.keep(served.file, {.sha256 = served.sha256, .copy = served.copy.path()}, reason));
+}
+
+VersionReport PluginLoader::load_first(const std::filesystem::path& file) {
+  VersionReport report;
+  const auto candidate = read(file);
+  Checked<LoadedPlugin> loaded = candidate ? try_content(*candidate, nullptr) : candidate.error();
+  if (loaded) {
+    report.plugin = *std::move(loaded);
+    return report;
+  }
+  const std::string sha256 = candidate ? candidate->sha256 : std::string();
+  report.refusal = refuse(file, loaded.error(), sha256);
+  if (ledger_.find(file)) report.plugin = load_before(file, sha256);
+  return report;
+}
+
+Checked<LoadedPlugin> PluginLoader::try_content(const Candidate& candidate, const Loaded* served) {
+  const auto& [file, bytes, sha256] = candidate;
+  const std::string beside = served == nullptr ? std::string() : served->sha256;
+  const auto begun =
+      served == nullptr
+          ? ledger_.meet(file, sha256)
+          : ledger_.begin(file, sha256, {.sha256 = beside, .copy = served->copy.path()});
+  if (!begun && must_not_run(begun.error())) return no_way_back(begun.error());
+  noted(begun);
+  auto loaded = load_candidate(candidate);  // moves what `served` refers to
+  const auto place = ledger_.find(file);
+  const std::string goes_on = place && beside.empty() ? place->way_back().hash : beside;
+  if (!loaded && begun && !goes_on.empty())
+    noted(ledger_.lose(file, goes_on, not_served(candidate, loaded.error())));
+  return loaded;
+}
+
+std::optional<LoadedPlugin> PluginLoader::load_before(const std::filesystem::path& file,
+                                                      const std::string& instead_of) {
+  const auto give_up = [&](const std::string& reason) {
+    services_.logger.write(
+        LogLevel::kError, "plugin.no_version_before",
+        {{"file", file.native()},
+         {"reason", reason},
+         {"advice", "the version before it was kept and cannot be served: replace the file"}});
+    return std::nullopt;
+  };
+  const auto before = ledger_.go_back(file, services_.clock, options_.trusted_user);
+  if (!before) return give_up(before.error().message);
+  auto loaded = load_candidate(*before);
+  if (!loaded) return give_up(loaded.error().reason);
+  loaded->instead_of = instead_of;
+  return *std::move(loaded);
 }
 
 // ---- later versions -----------------------------------------------------------------------------
@@ -240,7 +327,6 @@ VersionReport PluginLoader::load_version(const std::filesystem::path& file) {
     if (served->sha256 == candidate->sha256) return noted(ledger_.settle(file));
     auto loaded = try_content(*candidate, served);
     if (!loaded) return give_up(loaded.error(), candidate->sha256);
-    tell(*loaded);
     report.plugin = *std::move(loaded);
   });
   return report;
@@ -251,7 +337,6 @@ void PluginLoader::take_back(const std::filesystem::path& file, std::uint64_t ge
   thread_.run([&] {
     Loaded* before = nullptr;
     std::string taken_back;
-    const Finding why = failed_before(reason);
     for (Loaded& each : loaded_) {
       if (each.file != file) continue;
       if (each.copy.generation() == generation) {
@@ -262,11 +347,35 @@ void PluginLoader::take_back(const std::filesystem::path& file, std::uint64_t ge
       }
     }
     noted(ledger_.lose(file, before == nullptr ? std::string() : before->sha256,
-                       {.hash = taken_back, .reason = why.reason, .may_retry = false}));
+                       failed_before(taken_back, reason)));
     if (before == nullptr) return claims_.release(file);
     before->current = true;
     // Another file may have claimed classes that the later version lacked.
-    claims_.claim_what_is_free(before->generation->note().manifest.classes, file);
+    claims_.claim(before->generation->note().manifest.classes, file);
+  });
+}
+
+VersionReport PluginLoader::go_back(const std::filesystem::path& file, const std::string& reason) {
+  VersionReport report;
+  thread_.run([&] {
+    const Loaded* const served = current_of(file);
+    const auto place = ledger_.find(file);
+    if (served == nullptr || !place || place->on_trial != served->sha256) return;
+    const std::string failed = served->sha256;
+    // Not to itself: it may be the content that was superseded before, and has run again.
+    const bool is_superseded = place->superseded.hash == failed;
+    noted(ledger_.lose(file, (is_superseded ? place->proven : place->way_back()).hash,
+                       failed_before(failed, reason)));
+    report.plugin = load_before(file, failed);
+  });
+  return report;
+}
+
+void PluginLoader::prove(const std::filesystem::path& file) {
+  thread_.run([&] {
+    const Loaded* const served = current_of(file);
+    if (served == nullptr) return;
+    noted(ledger_.prove(file, {.sha256 = served->sha256, .copy = served->copy.path()}));
   });
 }
 

@@ -222,18 +222,17 @@ class PluginLoader {
                  const std::string& sha256 = {});
   Checked<Candidate> read(const std::filesystem::path& file);
   Checked<LoadedPlugin> load_candidate(const Candidate& candidate);
-  // ---- trials (plugin_loader_trials.cpp) ----
+  // ---- trials ----
   // Loads what the file holds while no version of it is served. If that is refused, loads the
   // version before it, if one is kept.
   VersionReport load_first(const std::filesystem::path& file);
   // Loads it as the ledger allows. `served`: the version that it will replace; null: none is.
   Checked<LoadedPlugin> try_content(const Candidate& candidate, const Loaded* served);
   void keep(const Loaded& served, const std::string& reason);
-  std::optional<LoadedPlugin> load_before(const Candidate& instead_of);
-  void tell_no_way_back(const std::filesystem::path& file, const std::string& reason);
+  std::optional<LoadedPlugin> load_before(const std::filesystem::path& file,
+                                          const std::string& instead_of);
   // Logs a failure of the ledger; the loader goes on.
   void noted(const Result<void>& outcome);
-  [[nodiscard]] static Finding failed_before(const std::string& reason);
   [[nodiscard]] std::optional<Finding> too_many_pinned(const std::filesystem::path& file,
                                                        bool will_stay);
   Loaded* current_of(const std::filesystem::path& file);

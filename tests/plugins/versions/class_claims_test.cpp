@@ -42,7 +42,7 @@ TEST(ClassClaimsTest, WhatIsClaimedAgainIsOnlyWhatNobodyElseHasByThen) {
   ClassClaims claims{{}};
   claims.claim({"A"}, "/plugins/one.so");
   claims.claim({"B"}, "/plugins/two.so");
-  claims.claim_what_is_free({"A", "B"}, "/plugins/one.so");
+  claims.claim({"A", "B"}, "/plugins/one.so");
   EXPECT_TRUE(claims.conflict({"A"}, "/plugins/two.so"));
   EXPECT_FALSE(claims.conflict({"B"}, "/plugins/two.so"));
   EXPECT_TRUE(claims.conflict({"B"}, "/plugins/one.so"));
