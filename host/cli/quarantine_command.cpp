@@ -17,13 +17,6 @@ namespace {
 
 constexpr std::size_t kMaxQuoted = 4096;
 
-// Reads the facts without changing anything.
-Result<plugins::VersionFacts> readable_facts(const std::filesystem::path& data) {
-  auto stored = plugins::read_versions(data);
-  if (!stored.unreadable.empty()) return std::move(stored.unreadable.front().why);
-  return std::move(stored.facts);
-}
-
 Answer listed(const QuarantineCommand& command, const Json& answer) {
   if (command.json) return Answer{kExitClean, dump_json(answer) + "\n"};
   const Json& list = list_in(answer, "quarantined");
@@ -96,7 +89,8 @@ Answer release(const QuarantineCommand& command, const std::filesystem::path& da
   // Holds the lock on the directory until the file is written.
   const auto held = storage::DataDirectory::open(data);
   if (!held) return failed_answer(held.error().message);
-  if (const auto facts = readable_facts(data); !facts) return failed_answer(facts.error().message);
+  if (const auto facts = plugins::read_versions(data); !facts)
+    return failed_answer(facts.error().message);
   plugins::VersionLedger ledger(data, HEARTH_VERSION);
   const auto released = ledger.release(command.release, "a command while no server ran");
   if (!released) return failed_answer(released.error().message);
@@ -118,7 +112,7 @@ Answer answer(const QuarantineCommand& command) {
     return ask(command, *client);
   }
   if (!command.release.empty()) return release(command, data);
-  auto facts = readable_facts(data);
+  auto facts = plugins::read_versions(data);
   if (!facts) return failed_answer(facts.error().message);
   std::erase_if(facts->classes, [](const auto& each) { return !each.is_quarantined; });
   return listed(command, server::quarantine_json(facts->classes));

@@ -152,28 +152,7 @@ Json all_written(const std::vector<T>& entries) {
   return list;
 }
 
-// ---- whole files --------------------------------------------------------------------------------
-
-// The object in the file. It must have a list of trials. Absent: there is no such file, or it is
-// unreadable, which `stored` says.
-std::optional<Json> read_object(const fs::path& file, StoredVersions& stored) {
-  const auto text = read_file(file, kMaxVersionFile);
-  if (!text && text.error().code == Errc::kNotFound) return std::nullopt;
-  const auto fail = [&](Error why) {
-    stored.unreadable.push_back({.file = file, .why = std::move(why)});
-    return std::nullopt;
-  };
-  if (!text) return fail(text.error());
-  auto object = parse_json(*text);
-  const auto is_ours = [&] {
-    if (!object || !object->is_object()) return false;
-    const auto found = object->find("trials");
-    return found != object->end() && found->is_array();
-  };
-  if (is_ours()) return *std::move(object);
-  return fail({Errc::kInvalidArgument, show_name(file.native()) + " is not what the server writes" +
-                                           (object ? "" : ": " + object.error().message)});
-}
+// ---- the whole file -----------------------------------------------------------------------------
 
 // Content to go back to has its bytes.
 void add_trials(const Json& file, const fs::path& data, VersionFacts& facts) {
@@ -203,16 +182,23 @@ fs::path version_bytes(const fs::path& data, std::string_view sha256) {
   return version_bytes_directory(data) / (std::string(sha256) + ".so");
 }
 
-StoredVersions read_versions(const fs::path& data) {
-  StoredVersions stored;
-  const auto file = read_object(version_file(data), stored);
-  if (!file) return stored;
-  for (const Json& each : objects_in(*file, "contents"))
-    stored.facts.contents.push_back(read_content(each));
-  for (const Json& each : objects_in(*file, "classes"))
-    stored.facts.classes.push_back(read_class(each));
-  add_trials(*file, data, stored.facts);
-  return stored;
+Result<VersionFacts> read_versions(const fs::path& data) {
+  const fs::path file = version_file(data);
+  const auto text = read_file(file, kMaxVersionFile);
+  if (!text && text.error().code == Errc::kNotFound) return VersionFacts();
+  if (!text) return text.error();
+  const auto object = parse_json(*text);
+  if (!object || !object->is_object() || !object->contains("trials") ||
+      !object->at("trials").is_array())
+    return Error{Errc::kInvalidArgument, show_name(file.native()) +
+                                             " is not what the server writes" +
+                                             (object ? "" : ": " + object.error().message)};
+  VersionFacts facts;
+  for (const Json& each : objects_in(*object, "contents"))
+    facts.contents.push_back(read_content(each));
+  for (const Json& each : objects_in(*object, "classes")) facts.classes.push_back(read_class(each));
+  add_trials(*object, data, facts);
+  return facts;
 }
 
 std::string versions_text(const VersionFacts& facts) {

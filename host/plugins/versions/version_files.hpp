@@ -6,7 +6,7 @@
 
 #include <filesystem>
 #include <string>
-#include <vector>
+#include <string_view>
 
 namespace hearth::plugins {
 
@@ -20,18 +20,10 @@ namespace hearth::plugins {
 [[nodiscard]] std::filesystem::path version_bytes(const std::filesystem::path& data,
                                                   std::string_view sha256);
 
-// The facts in a data directory. A file is ignored if it cannot be read, or if no server writes
-// such a file. Within a file, entries that no server writes and trials of content without its bytes
-// are left out.
-struct StoredVersions {
-  VersionFacts facts;
-  struct Unreadable {
-    std::filesystem::path file;
-    Error why;  // names the file
-  };
-  std::vector<Unreadable> unreadable;
-};
-[[nodiscard]] StoredVersions read_versions(const std::filesystem::path& data);
+// The facts in a data directory; none if it has no file. Entries that no server writes and trials
+// of content without its bytes are left out.
+//   Failure   The file cannot be read, or no server writes such a file. The error names it.
+[[nodiscard]] Result<VersionFacts> read_versions(const std::filesystem::path& data);
 
 // The text of versions.json.
 [[nodiscard]] std::string versions_text(const VersionFacts& facts);

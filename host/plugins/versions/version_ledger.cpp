@@ -73,19 +73,19 @@ VersionLedger::VersionLedger(fs::path data, std::string host)
 }
 
 void VersionLedger::read() {
-  StoredVersions stored = read_versions(data_);
-  for (auto& [file, why] : stored.unreadable) {
-    fs::path aside = file;
+  const auto stored = read_versions(data_);
+  if (!stored) {
+    problems_.push_back(stored.error());
+    fs::path aside = version_file(data_);
     aside += ".damaged";
     std::error_code failure;
-    fs::rename(file, aside, failure);
-    if (!failure) why.message += "; it was put aside as " + show_name(aside.native());
-    problems_.push_back(std::move(why));
+    fs::rename(version_file(data_), aside, failure);
+    if (!failure) problems_.back().message += "; it was put aside as " + show_name(aside.native());
   }
   {
     const MutexLock one_at_a_time(changing_);
     const MutexLock lock(mutex_);
-    facts_ = stored.facts;
+    if (stored) facts_ = *stored;
     if (no_bytes_) std::erase_if(facts_.trials, is_of_code);
   }
   if (const auto begun = change(HostStarted{host_}, Unwritten::kHoldsAnyway); !begun)
