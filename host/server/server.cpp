@@ -527,7 +527,7 @@ std::vector<std::string> Server::classes() const {
 }
 
 void Server::reload() {
-  if (parts_->reloader) parts_->reloader->reload();
+  if (parts_->reloader) (void)parts_->reloader->reload({}, {});
   if (parts_->watched_files) parts_->watched_files->reload();
 }
 

@@ -124,20 +124,6 @@ std::vector<std::string> ClassConfiguration::classes_of(std::string_view library
   return names;
 }
 
-config::Diagnostics ClassConfiguration::none_is_left() const {
-  return {
-      {.file = directory_.string(),
-       .at = {},
-       .message = "classes: there is no class file any more; `hearth reload` if that is meant"}};
-}
-
-config::Diagnostics ClassConfiguration::lost_claims(const config::ClassConfigs& files) const {
-  if (routes_.empty()) return {};
-  config::ClassConfigs before;
-  for (const auto& [segment, said] : said_) before.emplace(said.name, *said.settings);
-  return config::lost_claims(routes_, servers_auth_, before, files, protocol::kebab_case);
-}
-
 void ClassConfiguration::use_aliases(const std::string& segment,
                                      const std::vector<std::string>& aliases) {
   std::erase_if(aliases_, [&segment](const auto& each) { return each.second == segment; });
@@ -181,11 +167,18 @@ ClassConfiguration::Reading ClassConfiguration::read_again(std::string_view segm
   }
   const bool has_files = has_class_file(*files);
   if (!has_files && had_files_ && !by_person) {
-    reading.mistakes = none_is_left();
+    reading.mistakes.push_back(
+        {.file = directory_.string(),
+         .at = {},
+         .message = "classes: there is no class file any more; `hearth reload` if that is meant"});
     return reading;
   }
   reading.mistakes = config::taken_aliases(*files, served);
-  std::ranges::move(lost_claims(*files), std::back_inserter(reading.mistakes));
+  config::ClassConfigs before;
+  for (const auto& [each, said] : said_) before.emplace(said.name, *said.settings);
+  std::ranges::move(
+      config::lost_claims(routes_, servers_auth_, before, *files, protocol::kebab_case),
+      std::back_inserter(reading.mistakes));
   if (!reading.mistakes.empty()) return reading;
   // If only one class is read, the settings of the others may still be from files.
   had_files_ = has_files || (had_files_ && !segment.empty());

@@ -132,8 +132,6 @@ class ClassConfiguration {
   };
   [[nodiscard]] Settings held(const std::string& segment) const;
   [[nodiscard]] bool has_class_file(const config::ClassConfigs& read) const;
-  [[nodiscard]] config::Diagnostics none_is_left() const;
-  [[nodiscard]] config::Diagnostics lost_claims(const config::ClassConfigs& files) const;
   void use_aliases(const std::string& segment, const std::vector<std::string>& aliases);
   void go_back(const std::string& segment, const Kept& proven);
   // The name of a class as its file spells it, or did before.

@@ -149,10 +149,6 @@ PluginReloader::~PluginReloader() {
   }
 }
 
-void PluginReloader::reload() {
-  (void)reload({}, {});
-}
-
 bool PluginReloader::reload(std::string segment, std::function<void(Result<Outcomes>)> answer) {
   return errands_.add({.all = true, .segment = std::move(segment), .answer = std::move(answer)});
 }

@@ -109,14 +109,12 @@ class PluginReloader {
   PluginReloader(const PluginReloader&) = delete;
   PluginReloader& operator=(const PluginReloader&) = delete;
 
-  // Looks at the directories now, even if the watcher noticed nothing.
-  void reload();
-
   using Outcome = ReloadOutcome;
   using Outcomes = ReloadOutcomes;
-  // As reload(). `answer` is called once, on the reloader's thread, when each file has been read
-  // and tried. With a segment it looks only at the file that serves that class, and at what class
-  // files say of the class.
+  // Looks at the directories now, even if the watcher noticed nothing. `answer`, which may be
+  // absent, is called once, on the reloader's thread, when each file has been read and tried. With
+  // a segment it looks only at the file that serves that class, and at what class files say of the
+  // class.
   //   Answers   kNotFound: no library serves the class, and no class file has a mistake.
   //             kClosing: the reloader is destroyed.
   //   Returns   False: too many errands wait, and `answer` is never called.

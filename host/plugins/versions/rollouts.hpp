@@ -49,8 +49,7 @@ struct RolloutParts {
 //                config.changed, config.done, config.put_off, config.taken_back, what the loader
 //                logs), and refused libraries are in `refused`.
 //  P2 Way back   What replaces something else is on trial in the ledger before any agent has it,
-//                and is proven after its probation. A version with a newer schema is once it is
-//                judged.
+//                and is proven after its probation, or with a newer schema once it is judged.
 //  P3 Reason     `refused` has the reason for which a version was taken back, as long as the file
 //                holds that version.
 //

@@ -79,25 +79,19 @@ void count(ClassFacts& known, const diagnosis::CrashRecord& crash) {
 
 void count_class(VersionFacts& facts, const diagnosis::CrashRecord& crash, std::string name) {
   if (name.empty()) return;
-  ClassFacts known;
-  const auto found = std::ranges::find_if(facts.classes, [&](const ClassFacts& each) {
+  auto found = std::ranges::find_if(facts.classes, [&](const ClassFacts& each) {
     return each.agent_class == name && each.sha256 == crash.sha256;
   });
   if (found == facts.classes.end()) {
-    known.agent_class = std::move(name);
-    known.sha256 = crash.sha256;
-    count(known, crash);
-    facts.classes.push_back(std::move(known));
-    return;
+    found = facts.classes.emplace(found);
+    found->agent_class = std::move(name);
+    found->sha256 = crash.sha256;
   }
-  known = *found;
-  count(known, crash);
-  if (known.since_ms == found->since_ms && known.is_barred == found->is_barred) {
-    *found = std::move(known);
-  } else {  // keeps the order: the latest in quarantine is last
-    facts.classes.erase(found);
-    facts.classes.push_back(std::move(known));
-  }
+  const ClassFacts before = *found;
+  count(*found, crash);
+  // Keeps the order: the latest in quarantine is last.
+  if (found->since_ms != before.since_ms || found->is_barred != before.is_barred)
+    std::rotate(found, found + 1, facts.classes.end());
 }
 
 // The classes that a record names, separated by commas.

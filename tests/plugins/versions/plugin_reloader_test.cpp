@@ -1,5 +1,6 @@
 // Settings of a class that change while an agent's code blocks a loop.
 #include "plugins/versions/plugin_reloader.hpp"
+
 #include "protocol/class_segment.hpp"
 #include "server/one_loop_fixture.hpp"
 #include "support/built.hpp"
