@@ -46,12 +46,13 @@ CurlLoop::~CurlLoop() {
 void CurlLoop::add(Transfer& transfer) {
   ++transfers_;
   bound_connections();
-  const CURLMcode code = curl_multi_add_handle(multi_, transfer.handle());
+  curl_easy_setopt(transfer.easy, CURLOPT_PRIVATE, &transfer);
+  const CURLMcode code = curl_multi_add_handle(multi_, transfer.easy);
   HEARTH_ASSERT(code == CURLM_OK, "libcurl takes no transfer");
 }
 
 void CurlLoop::remove(Transfer& transfer) {
-  curl_multi_remove_handle(multi_, transfer.handle());
+  curl_multi_remove_handle(multi_, transfer.easy);
   std::ranges::replace(moved_, &transfer, nullptr);
   --transfers_;
   bound_connections();
@@ -94,17 +95,20 @@ void CurlLoop::act(int socket, int events) {
   while (const CURLMsg* message = curl_multi_info_read(multi_, &left)) {
     if (message->msg != CURLMSG_DONE) continue;
     const CURLcode code = message->data.result;  // the message does not outlive the next call
-    void* transfer = nullptr;
+    Transfer* transfer = nullptr;
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
-    static_cast<Transfer*>(transfer)->on_done(code);
-    has_moved(*static_cast<Transfer*>(transfer));
+    transfer->code = code;
+    has_moved(*transfer);
   }
   tell();
 }
 
 void CurlLoop::tell() {
   for (std::size_t i = 0; i < moved_.size(); ++i) {
-    if (Transfer* const transfer = std::exchange(moved_[i], nullptr)) transfer->on_moved();
+    const Transfer* const transfer = std::exchange(moved_[i], nullptr);
+    if (transfer == nullptr) continue;
+    const std::function<void()> moved = transfer->moved;  // a copy: the call may destroy it
+    moved();
   }
   moved_.clear();
 }

@@ -8,7 +8,9 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace hearth::net {
@@ -16,7 +18,7 @@ namespace hearth::net {
 // libcurl's CURL and CURLM are both void.
 using CurlHandle = void;
 
-// Promises  on_moved() is called outside of libcurl's calls, so that it may call libcurl and remove
+// Promises  `moved` is called outside of libcurl's calls, so that it may call libcurl and remove
 //           any transfer.
 // Bounded   At most kMostIdle idle connections are kept, besides those in use.
 // Threads   The loop's.
@@ -25,19 +27,11 @@ class CurlLoop {
  public:
   static constexpr std::size_t kMostIdle = 32;
 
-  // One transfer. The CURLOPT_PRIVATE of its easy handle points to it.
-  class Transfer {
-   public:
-    Transfer() = default;
-    virtual ~Transfer() = default;
-    Transfer(const Transfer&) = delete;
-    Transfer& operator=(const Transfer&) = delete;
-
-    [[nodiscard]] virtual CurlHandle* handle() const = 0;
-    // Called with a CURLcode. It must not remove the transfer; on_moved() follows.
-    virtual void on_done(int code) = 0;
+  struct Transfer {
+    CurlHandle* const easy;
     // Called after the transfer has made progress. It may remove and destroy the transfer.
-    virtual void on_moved() = 0;
+    const std::function<void()> moved;
+    std::optional<int> code = {};  // a CURLcode, once it is done
   };
 
   explicit CurlLoop(asio::io_context& loop);
@@ -47,7 +41,7 @@ class CurlLoop {
 
   void add(Transfer& transfer);
   void remove(Transfer& transfer);
-  // For libcurl's callbacks: requests a call of on_moved().
+  // For libcurl's callbacks: requests a call of `moved`.
   void has_moved(Transfer& transfer);
 
  private:

@@ -83,7 +83,7 @@ void RunningExchange::transfer(std::vector<IpAddress> addresses) {
                                           .proxy = proxy_ ? &*proxy_ : nullptr,
                                           .trusted = share_.trusted,
                                           .body = body_,
-                                          .owner = *this});
+                                          .moved = [this] { go_on(); }});
   set_timer();
 }
 

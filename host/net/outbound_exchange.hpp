@@ -31,7 +31,7 @@ struct OutboundShare {
 //
 // Deadlines One timer is set to the earliest deadline. Bytes that arrive do not set it again; if it
 //           fires too early, it is set again then.
-class RunningExchange final : public OutboundExchange, private OutboundTransfer::Owner {
+class RunningExchange final : public OutboundExchange {
  public:
   // The request is valid, and the targets are its parsed URLs.
   RunningExchange(const OutboundShare& share, OutboundRequest request, OutboundTarget target,
@@ -50,7 +50,6 @@ class RunningExchange final : public OutboundExchange, private OutboundTransfer:
   void begin_hop();
   void take_addresses(Result<std::vector<IpAddress>> found);
   void transfer(std::vector<IpAddress> addresses);
-  void on_transfer_moved() override { go_on(); }
   void go_on();
   void finish_transfer();
   void redirect(const Result<OutboundTarget>& next);

@@ -95,16 +95,16 @@ OutboundTransfer& transfer_of(void* self) {
 }  // namespace
 
 OutboundTransfer::OutboundTransfer(CurlLoop& loop, Plan plan)
-    : loop_(loop), plan_(std::move(plan)), easy_(curl_easy_init()) {
+    : loop_(loop), plan_(std::move(plan)), easy_(curl_easy_init()), in_loop_{easy_, plan_.moved} {
   HEARTH_ASSERT(easy_ != nullptr, "libcurl has no memory");
   set_request();
   set_connection();
   set_callbacks();
-  loop_.add(*this);
+  loop_.add(in_loop_);
 }
 
 OutboundTransfer::~OutboundTransfer() {
-  loop_.remove(*this);
+  loop_.remove(in_loop_);
   curl_easy_cleanup(easy_);
   curl_slist_free_all(headers_);
   curl_slist_free_all(resolve_);
@@ -196,13 +196,12 @@ void OutboundTransfer::set_connection() {
 }
 
 void OutboundTransfer::set_callbacks() {
-  curl_easy_setopt(easy_, CURLOPT_PRIVATE, static_cast<CurlLoop::Transfer*>(this));
   // Called after the connection is made (with a proxy, the tunnel), before the handshake.
   curl_easy_setopt(easy_, CURLOPT_SSL_CTX_DATA, this);
   curl_easy_setopt(
       easy_, CURLOPT_SSL_CTX_FUNCTION, +[](CURL*, void* context, void* self) {
         OutboundTransfer& transfer = transfer_of(self);
-        transfer.has_tls_ = true;
+        transfer.phase_ = std::max(transfer.phase_, Phase::kTls);
         SSL_CTX_set1_cert_store(static_cast<SSL_CTX*>(context), transfer.plan_.trusted.get());
         return CURLE_OK;
       });
@@ -223,7 +222,7 @@ void OutboundTransfer::set_callbacks() {
         OutboundTransfer& transfer = transfer_of(self);
         // libcurl sends a request again when a kept connection ends before the answer begins. The
         // other side may have acted on the first one.
-        if (transfer.is_sent_ && !transfer.may_be_sent_again()) {
+        if (transfer.is_sent() && !transfer.may_be_sent_again()) {
           transfer.stop_ = Stop::kLost;
           return CURL_PREREQFUNC_ABORT;
         }
@@ -231,9 +230,9 @@ void OutboundTransfer::set_callbacks() {
         if (!read || !transfer.may_connect(*read, static_cast<std::uint16_t>(port)))
           return CURL_PREREQFUNC_ABORT;
         transfer.stop_ = Stop::kNone;  // another address may have been refused
-        transfer.is_sent_ = true;
+        transfer.phase_ = std::max(transfer.phase_, Phase::kSend);
         transfer.activity_ = std::chrono::steady_clock::now();
-        transfer.loop_.has_moved(transfer);
+        transfer.loop_.has_moved(transfer.in_loop_);
         return CURL_PREREQFUNC_OK;
       });
   curl_easy_setopt(easy_, CURLOPT_HEADERDATA, this);
@@ -250,7 +249,7 @@ void OutboundTransfer::set_callbacks() {
         OutboundTransfer& transfer = transfer_of(self);
         const std::string_view piece(bytes, size * count);
         transfer.activity_ = std::chrono::steady_clock::now();
-        transfer.loop_.has_moved(transfer);
+        transfer.loop_.has_moved(transfer.in_loop_);
         // During a resume, libcurl passes the bytes that it has kept, and would copy the
         // rest of them at each pause.
         const bool is_full = transfer.plan_.body.is_full() || transfer.has_packed();
@@ -285,7 +284,7 @@ int OutboundTransfer::open_socket(const void* address) {
 
 bool OutboundTransfer::take_line(std::string_view line) {
   activity_ = std::chrono::steady_clock::now();
-  if (has_head_) return true;  // trailers
+  if (has_head()) return true;  // trailers
   head_bytes_ += line.size();
   if (head_bytes_ > OutboundHttp::kMostHeadBytes) {
     stop_ = Stop::kHeadTooLong;
@@ -293,7 +292,7 @@ bool OutboundTransfer::take_line(std::string_view line) {
   }
   if (line.starts_with("HTTP/")) {
     head_.headers.clear();
-    std::tie(head_.http_version, status_) = read_status_line(line);
+    std::tie(head_.http_version, head_.status) = read_status_line(line);
     return true;
   }
   if (trimmed(line, kLineBlanks).empty()) return end_head();
@@ -309,11 +308,11 @@ bool OutboundTransfer::take_line(std::string_view line) {
 
 bool OutboundTransfer::end_head() {
   constexpr int kSwitchingProtocols = 101;
-  if (status_ == kSwitchingProtocols) {  // libcurl would treat the next bytes as a body
+  if (head_.status == kSwitchingProtocols) {  // libcurl would treat the next bytes as a body
     stop_ = Stop::kSwitched;
     return false;
   }
-  if (status_ < 200) return true;
+  if (head_.status < 200) return true;
   // libcurl would also decode other transfer codings.
   const std::string transfer_codings = listed_codings(head_.headers, "transfer-encoding");
   if (!transfer_codings.empty() && !equal_ignoring_case(transfer_codings, "chunked")) {
@@ -323,21 +322,20 @@ bool OutboundTransfer::end_head() {
   codings_ = listed_codings(head_.headers, "content-encoding");
   head_.until_close = head_.http_version.starts_with('1') && codings_.empty() &&
                       transfer_codings.empty() && !find_header(head_.headers, "content-length");
-  has_head_ = true;
-  head_.status = status_;
+  phase_ = Phase::kBody;
   head_.url = plan_.target.url;
-  if (plan_.request.follow_redirects && is_redirect(status_)) {
+  if (plan_.request.follow_redirects && is_redirect(head_.status)) {
     if (const auto location = find_header(head_.headers, "location"))
       location_ = std::string(*location);
   }
-  loop_.has_moved(*this);
+  loop_.has_moved(in_loop_);
   return true;
 }
 
 // A redirect's body is not needed: the connection is closed instead. A body without bytes has no
 // coding to check.
 bool OutboundTransfer::take_body(std::string_view piece) {
-  if (!has_head_) {
+  if (!has_head()) {
     stop_ = Stop::kSwitched;
     return false;
   }
@@ -379,13 +377,13 @@ bool OutboundTransfer::unpack() {
 }
 
 std::optional<OutboundHead> OutboundTransfer::take_head() {
-  if (!has_head_ || location_ || std::exchange(head_taken_, true)) return std::nullopt;
-  return std::move(head_);
+  if (!has_head() || location_ || head_.status == 0) return std::nullopt;
+  return std::exchange(head_, {});
 }
 
 void OutboundTransfer::resume() {
   if (has_packed()) {
-    if (!unpack() && !code_) code_ = CURLE_WRITE_ERROR;
+    if (!unpack() && !in_loop_.code) in_loop_.code = CURLE_WRITE_ERROR;
     return;
   }
   is_paused_ = false;
@@ -393,7 +391,7 @@ void OutboundTransfer::resume() {
   const CURLcode code = curl_easy_pause(easy_, CURLPAUSE_CONT);
   is_resuming_ = false;
   activity_ = std::chrono::steady_clock::now();
-  if (code != CURLE_OK && !code_) code_ = code;
+  if (code != CURLE_OK && !in_loop_.code) in_loop_.code = code;
 }
 
 std::int64_t OutboundTransfer::bytes_uploaded() const {
@@ -403,42 +401,37 @@ std::int64_t OutboundTransfer::bytes_uploaded() const {
 }
 
 OutboundFailure::Phase OutboundTransfer::phase() const {
-  using Phase = OutboundFailure::Phase;
   if (stop_ == Stop::kRules) return Phase::kRules;
-  if (has_head_) return Phase::kBody;
-  if (is_sent_) {
-    const bool all_sent = bytes_uploaded() >= static_cast<std::int64_t>(plan_.request.body.size());
-    return all_sent ? Phase::kHeaders : Phase::kSend;
-  }
-  return has_tls_ ? Phase::kTls : Phase::kConnect;
+  if (phase_ != Phase::kSend) return phase_;
+  const bool all_sent = bytes_uploaded() >= static_cast<std::int64_t>(plan_.request.body.size());
+  return all_sent ? Phase::kHeaders : Phase::kSend;
 }
 
 std::optional<OutboundFailure> OutboundTransfer::failure() const {
-  using Phase = OutboundFailure::Phase;
-  if (stop_ == Stop::kRules) return rules_failure(is_sent_);
+  if (stop_ == Stop::kRules) return rules_failure(is_sent());
   if (stop_ == Stop::kHeadTooLong)
-    return OutboundFailure{Errc::kLimitExceeded, Phase::kHeaders, is_sent_,
+    return OutboundFailure{Errc::kLimitExceeded, Phase::kHeaders, is_sent(),
                            "the head of the answer is longer than 64 KiB"};
   if (stop_ == Stop::kBodyTooLong)
-    return OutboundFailure{Errc::kLimitExceeded, Phase::kBody, is_sent_,
+    return OutboundFailure{Errc::kLimitExceeded, Phase::kBody, is_sent(),
                            "the body of the answer is longer than " +
                                std::to_string(plan_.request.max_body) + " bytes"};
   if (stop_ == Stop::kSwitched)
-    return OutboundFailure{Errc::kUnavailable, Phase::kHeaders, is_sent_,
+    return OutboundFailure{Errc::kUnavailable, Phase::kHeaders, is_sent(),
                            "the host switches to a protocol that was not asked for"};
   if (stop_ == Stop::kCoding)
-    return OutboundFailure{Errc::kUnavailable, has_head_ ? Phase::kBody : Phase::kHeaders, is_sent_,
-                           "the answer has an encoding that was not asked for"};
+    return OutboundFailure{Errc::kUnavailable, has_head() ? Phase::kBody : Phase::kHeaders,
+                           is_sent(), "the answer has an encoding that was not asked for"};
   if (stop_ == Stop::kBroken)
-    return curl_failure(CURLE_BAD_CONTENT_ENCODING, Phase::kBody, is_sent_);
+    return curl_failure(CURLE_BAD_CONTENT_ENCODING, Phase::kBody, is_sent());
   // libcurl treats an end inside the head as the end of an answer.
-  if (stop_ == Stop::kLost || (code_ == CURLE_OK && !has_head_))
-    return curl_failure(CURLE_GOT_NOTHING, Phase::kHeaders, is_sent_);
-  if (code_ == CURLE_OK && inflater_ && !inflater_->is_whole())
-    return OutboundFailure{Errc::kUnavailable, Phase::kBody, is_sent_,
+  if (stop_ == Stop::kLost || (in_loop_.code == CURLE_OK && !has_head()))
+    return curl_failure(CURLE_GOT_NOTHING, Phase::kHeaders, is_sent());
+  if (in_loop_.code == CURLE_OK && inflater_ && !inflater_->is_whole())
+    return OutboundFailure{Errc::kUnavailable, Phase::kBody, is_sent(),
                            "the compressed body of the answer is cut off"};
-  if (code_ == CURLE_OK) return std::nullopt;
-  return curl_failure(*code_, phase(), is_sent_);
+  if (in_loop_.code == CURLE_OK) return std::nullopt;
+  return curl_failure(*in_loop_.code, phase(), is_sent());
 }
 
 }  // namespace hearth::net

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,17 +27,8 @@ class TrustStore;
 // Threads   The loop's.
 // Lifetime  The plan's references outlive it. The destructor ends the transfer; do not call it
 //           inside libcurl.
-class OutboundTransfer final : public CurlLoop::Transfer {
+class OutboundTransfer {
  public:
-  class Owner {
-   public:
-    Owner() = default;
-    virtual ~Owner() = default;
-    Owner(const Owner&) = delete;
-    Owner& operator=(const Owner&) = delete;
-    // Called outside of libcurl; may destroy the transfer.
-    virtual void on_transfer_moved() = 0;
-  };
   struct Plan {
     const OutboundRequest& request;
     const OutboundTarget& target;
@@ -45,17 +37,19 @@ class OutboundTransfer final : public CurlLoop::Transfer {
     const OutboundTarget* proxy = nullptr;  // then the addresses are the proxy's
     TrustStore& trusted;
     CreditedBody& body;
-    Owner& owner;
+    std::function<void()> moved;  // of CurlLoop::Transfer
   };
 
   OutboundTransfer(CurlLoop& loop, Plan plan);
-  ~OutboundTransfer() override;
+  ~OutboundTransfer();
+  OutboundTransfer(const OutboundTransfer&) = delete;
+  OutboundTransfer& operator=(const OutboundTransfer&) = delete;
 
   // The head of the answer, once.
   [[nodiscard]] std::optional<OutboundHead> take_head();
   // The target of a redirect that the request follows: then there is no head.
   [[nodiscard]] const std::optional<std::string>& location() const { return location_; }
-  [[nodiscard]] int status() const { return status_; }
+  [[nodiscard]] int status() const { return head_.status; }
   // Bytes of the redirect's body that have arrived.
   [[nodiscard]] std::uint64_t dropped_bytes() const { return dropped_bytes_; }
 
@@ -65,25 +59,21 @@ class OutboundTransfer final : public CurlLoop::Transfer {
   }
   void resume();
 
-  [[nodiscard]] bool is_done() const { return code_.has_value() && !has_packed(); }
+  [[nodiscard]] bool is_done() const { return in_loop_.code.has_value() && !has_packed(); }
   // After is_done(): the failure, or nothing.
   [[nodiscard]] std::optional<OutboundFailure> failure() const;
   // What the transfer is doing.
   [[nodiscard]] OutboundFailure::Phase phase() const;
   // Whether a byte of the request may have left.
-  [[nodiscard]] bool is_sent() const { return is_sent_; }
-  [[nodiscard]] bool has_head() const { return has_head_; }
+  [[nodiscard]] bool is_sent() const { return phase_ >= Phase::kSend; }
+  [[nodiscard]] bool has_head() const { return phase_ == Phase::kBody; }
   // When the last byte was received or sent, as far as libcurl has reported it; and the bytes sent,
   // which libcurl does not report by itself.
   [[nodiscard]] std::chrono::steady_clock::time_point last_activity() const { return activity_; }
   [[nodiscard]] std::int64_t bytes_uploaded() const;
 
-  // CurlLoop::Transfer
-  [[nodiscard]] CurlHandle* handle() const override { return easy_; }
-  void on_done(int code) override { code_ = code; }
-  void on_moved() override { plan_.owner.on_transfer_moved(); }
-
  private:
+  using Phase = OutboundFailure::Phase;
   enum class Stop : std::uint8_t {
     kNone,
     kRules,
@@ -117,11 +107,11 @@ class OutboundTransfer final : public CurlLoop::Transfer {
   CurlLoop& loop_;
   const Plan plan_;
   CurlHandle* const easy_;
+  CurlLoop::Transfer in_loop_;
   curl_slist* headers_ = nullptr;
   curl_slist* resolve_ = nullptr;
 
-  int status_ = 0;
-  OutboundHead head_;
+  OutboundHead head_;  // empty once it is taken
   std::size_t head_bytes_ = 0;
   std::optional<std::string> location_;
   std::uint64_t dropped_bytes_ = 0;
@@ -129,13 +119,9 @@ class OutboundTransfer final : public CurlLoop::Transfer {
   std::optional<BodyInflater> inflater_;  // for a body that has a coding
   std::chrono::steady_clock::time_point activity_ = std::chrono::steady_clock::now();
   Stop stop_ = Stop::kNone;
-  bool has_tls_ = false;  // the handshake has begun
-  bool has_head_ = false;
-  bool head_taken_ = false;
-  bool is_sent_ = false;
+  Phase phase_ = Phase::kConnect;  // kSend until the head is complete
   bool is_paused_ = false;
   bool is_resuming_ = false;
-  std::optional<int> code_;
 };
 
 }  // namespace hearth::net

@@ -78,9 +78,6 @@ TEST_F(OutboundRulesTest, P1_AKeptConnectionIsJudgedAgain) {
 
 // What a transfer is given has been judged. It judges again, in case libcurl has other addresses.
 TEST_F(OutboundRulesTest, P1_ASocketIsJudgedWhenItOpens) {
-  struct Owner final : OutboundTransfer::Owner {
-    void on_transfer_moved() override {}
-  } owner;
   CurlLoop curl(loop_);
   CreditedBody body(1000, 1000);
   TrustStore trusted = TrustStore::open("").value();
@@ -93,7 +90,7 @@ TEST_F(OutboundRulesTest, P1_ASocketIsJudgedWhenItOpens) {
                                      .addresses = {parse_ip_address("127.0.0.1").value()},
                                      .trusted = trusted,
                                      .body = body,
-                                     .owner = owner});
+                                     .moved = [] {}});
     run_until([&] { return transfer.is_done(); });
     EXPECT_EQ(transfer.failure().has_value(), !is_allowed);
     EXPECT_EQ(transfer.phase(), is_allowed ? Phase::kBody : Phase::kRules);
