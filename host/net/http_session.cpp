@@ -14,6 +14,64 @@ namespace {
 // An answer of at least this size is moved into the stream, not copied.
 constexpr std::size_t kLargeAnswer = std::size_t{16} << 10;
 
+// The exchange that a handler holds on any thread.
+class LoopExchange final : public HttpExchange {
+ public:
+  LoopExchange(std::shared_ptr<HttpSession> session, asio::io_context::executor_type executor,
+               std::uint64_t number, HttpRequest request)
+      : session_(std::move(session)),
+        executor_(std::move(executor)),
+        number_(number),
+        request_(std::move(request)) {}
+  ~LoopExchange() override {
+    if (!complete_) call(&HttpSession::abandon, std::move(request_));
+  }
+
+  [[nodiscard]] const HttpRequest& request() const override { return request_; }
+  void respond(HttpResponse response) override {
+    if (!std::exchange(complete_, true)) call(&HttpSession::respond, std::move(response));
+  }
+  void start(HttpResponse response) override {
+    if (!complete_) call(&HttpSession::start, std::move(response));
+  }
+  void write(std::string part) override {
+    if (!complete_) call(&HttpSession::write, std::move(part));
+  }
+  void finish() override {
+    if (!std::exchange(complete_, true)) call(&HttpSession::finish);
+  }
+  void when_drained(std::function<void()> notice) override {
+    call(&HttpSession::when_drained, std::move(notice));
+  }
+  void read_body(std::size_t bytes, BodyListener listener) override {
+    call(&HttpSession::read_body, bytes, std::move(listener));
+  }
+  void on_abort(std::function<void()> notice) override {
+    call(&HttpSession::on_abort, std::move(notice));
+  }
+
+ private:
+  // Directly on the loop's thread, with a post from other threads.
+  template <class Method, class... Values>
+  void call(Method method, Values... values) {
+    auto task = [session = session_, number = number_, method,
+                 ... values = std::move(values)]() mutable {
+      ((*session).*method)(number, std::move(values)...);
+    };
+    if (executor_.running_in_this_thread()) {
+      task();
+    } else {
+      asio::post(executor_, std::move(task));
+    }
+  }
+
+  const std::shared_ptr<HttpSession> session_;
+  const asio::io_context::executor_type executor_;
+  const std::uint64_t number_;
+  HttpRequest request_;
+  bool complete_ = false;
+};
+
 }  // namespace
 
 // ---- requests come in ---------------------------------------------------------------------------
@@ -154,7 +212,7 @@ void HttpSession::dispatch() {
   request.address = arrival_.address;
   const auto wanted = find_header(request.headers, "Upgrade");
   if (wanted && equal_ignoring_case(*wanted, "websocket")) return upgrade(std::move(request));
-  ask_handler(make_exchange(shared_from_this(), stream_->executor(), number_, std::move(request)));
+  ask_handler(std::move(request));
 }
 
 void HttpSession::begin_request(const HttpRequest& head) {
@@ -167,9 +225,10 @@ void HttpSession::begin_request(const HttpRequest& head) {
   state_ = State::kAnswering;
 }
 
-void HttpSession::ask_handler(std::shared_ptr<HttpExchange> exchange) {
+void HttpSession::ask_handler(HttpRequest request) {
   try {
-    services_.handler.on_request(std::move(exchange));
+    services_.handler.on_request(std::make_shared<LoopExchange>(
+        shared_from_this(), stream_->executor(), number_, std::move(request)));
   } catch (const std::exception& failure) {  // its destruction answers 500
     services_.logger.write_limited(LogLevel::kError, "net.request_failed", {},
                                    {{"reason", failure.what()}});
@@ -227,7 +286,7 @@ void HttpSession::dispatch_head() {
   request.has_unread_body = true;
   body_.emplace();
   held_.set(0);
-  ask_handler(make_exchange(shared_from_this(), stream_->executor(), number_, std::move(request)));
+  ask_handler(std::move(request));
 }
 
 void HttpSession::read_body(std::uint64_t number, std::size_t bytes, BodyListener listener) {

@@ -7,7 +7,6 @@
 #include "base/logger.hpp"
 #include "net/byte_stream.hpp"
 #include "net/http.hpp"
-#include "net/http_answer.hpp"
 #include "net/http_parser.hpp"
 #include "net/http_text.hpp"
 #include "net/loop_share.hpp"
@@ -57,9 +56,7 @@ struct UnreadBody {
 // Bounded   Of a body that the handler reads, at most one read from the socket waits here.
 //
 // Threads   The connection's loop.
-class HttpSession final : public Session,
-                          public AnswerSink,
-                          public std::enable_shared_from_this<HttpSession> {
+class HttpSession final : public Session, public std::enable_shared_from_this<HttpSession> {
  public:
   HttpSession(LoopShare& share, std::shared_ptr<ByteStream> stream, Arrival arrival,
               const HttpServices& services)
@@ -77,15 +74,17 @@ class HttpSession final : public Session,
   void wind_down() override;
   void cut() override;
 
-  // AnswerSink
-  void respond(std::uint64_t number, HttpResponse response) override;
-  void start(std::uint64_t number, HttpResponse response) override;
-  void write(std::uint64_t number, std::string_view part) override;
-  void finish(std::uint64_t number) override;
-  void abandon(std::uint64_t number, const HttpRequest& request) override;
-  void when_drained(std::uint64_t number, std::function<void()> notice) override;
-  void read_body(std::uint64_t number, std::size_t bytes, BodyListener listener) override;
-  void on_abort(std::uint64_t number, std::function<void()> notice) override;
+  // The calls of an exchange. `number` identifies its request: calls for a request that is over do
+  // nothing.
+  void respond(std::uint64_t number, HttpResponse response);
+  void start(std::uint64_t number, HttpResponse response);
+  void write(std::uint64_t number, std::string_view part);
+  void finish(std::uint64_t number);
+  // The exchange was dropped before its answer to `request` was complete.
+  void abandon(std::uint64_t number, const HttpRequest& request);
+  void when_drained(std::uint64_t number, std::function<void()> notice);
+  void read_body(std::uint64_t number, std::size_t bytes, BodyListener listener);
+  void on_abort(std::uint64_t number, std::function<void()> notice);
 
  private:
   // wait_for_request: kIdle -> kHead -> kBody -> kAnswering -> kIdle again, or kEnding.
@@ -123,7 +122,7 @@ class HttpSession final : public Session,
   void end_body(std::optional<Error> failure);
   void refuse_body(Error failure, const HttpResponse& refusal);
   void continue_body();
-  void ask_handler(std::shared_ptr<HttpExchange> exchange);
+  void ask_handler(HttpRequest request);
   void upgrade(HttpRequest request);
   void answer(HttpResponse response);
   void refuse(const HttpResponse& response);

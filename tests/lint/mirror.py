@@ -62,7 +62,6 @@ TESTED_ELSEWHERE = {
     "net/boost_impl": "tests/net",
     "net/message_packing": "tests/net/beast_web_socket_deflate_test.cpp",
     "net/curl_loop": "tests/net/outbound_http_test.cpp",
-    "net/http_answer": "tests/net/http_session_test.cpp",
     "net/outbound_transfer": "tests/net/outbound_rules_test.cpp",
     "net/refused_connection": "tests/net/http_server_test.cpp",
     "net/tcp_stream": "tests/net/byte_stream_test.cpp",
