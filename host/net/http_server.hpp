@@ -2,12 +2,18 @@
 // Listens on one address and serves HTTP/1.1 and WebSocket on the given loops, over TCP or TLS.
 
 #include "base/error.hpp"
+#include "net/acceptor.hpp"
+#include "net/byte_stream.hpp"
 #include "net/http.hpp"
+#include "net/http_session.hpp"
+#include "net/loop_share.hpp"
 #include "net/net_loop.hpp"
 #include "net/options.hpp"
 #include "net/supplies.hpp"
+#include "net/tcp_stream.hpp"
 #include "net/tls_context.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +21,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace hearth::net {
 
@@ -44,10 +51,12 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   // The real port, also if the options have 0; and "127.0.0.1:8787", "[::1]:8787".
-  [[nodiscard]] std::uint16_t port() const;
+  [[nodiscard]] std::uint16_t port() const { return acceptor_->endpoint().port(); }
   [[nodiscard]] std::string address() const;
   // Whether only this machine can connect.
-  [[nodiscard]] bool is_on_loopback() const;
+  [[nodiscard]] bool is_on_loopback() const {
+    return acceptor_->endpoint().address().is_loopback();
+  }
 
   // Begins to accept.
   void start();
@@ -57,7 +66,7 @@ class HttpServer {
   //   Failure   As TlsContext::load(): then nothing has changed.
   [[nodiscard]] Result<void> reload_certificate();
   // The certificate for new connections; null without TLS.
-  [[nodiscard]] std::shared_ptr<const TlsContext> tls() const;
+  [[nodiscard]] std::shared_ptr<const TlsContext> tls() const { return acceptor_->tls(); }
 
   // Stops accepting, closes idle HTTP connections, lets running exchanges finish, and closes
   // WebSockets with 1001. Remaining connections are cut after `grace`. Up to 100 WebSockets are
@@ -67,12 +76,44 @@ class HttpServer {
   void stop(std::chrono::milliseconds grace, std::function<void()> stopped);
 
   // Open connections of every kind.
-  [[nodiscard]] std::size_t connections() const;
+  [[nodiscard]] std::size_t connections() const { return connections_.load(); }
 
  private:
-  class Door;
-  explicit HttpServer(std::unique_ptr<Door> door);
-  std::unique_ptr<Door> door_;
+  // A loop, and whether a connection was given to it that it has not taken yet.
+  struct Place : LoopShare {
+    using LoopShare::LoopShare;
+    std::atomic<bool> is_given = false;
+  };
+
+  HttpServer(NetOptions options, std::span<const NetLoop> loops, HttpHandler& handler,
+             const NetSupplies& supplies, std::unique_ptr<Acceptor> acceptor);
+  Acceptor::Choice choose();
+  bool find_place();
+  void count_one();
+  void admit(TcpSocket socket, Arrival arrival);
+  void admit_secure(LooseSocket socket, Arrival arrival);
+  Place& give();
+  void taken(Place& place);
+  void move_socket(LoopShare& from, std::shared_ptr<ByteStream> stream, std::string leftover,
+                   HttpRequest request, UpgradePlan plan);
+  void let_go();
+
+  // `turn_` and `chosen_` are for the acceptor's thread, each share is for its loop's thread, the
+  // counters are atomic, and the rest never changes after construction.
+  const NetOptions options_;
+  Logger& logger_;
+  const HttpServices services_;
+  std::vector<std::unique_ptr<Place>> shares_;
+  std::function<void()> on_stopped_;
+  std::atomic<std::size_t> connections_ = 0;
+  std::atomic<std::size_t> holds_ = 1;
+  std::atomic<std::size_t> loops_left_;
+  std::atomic<bool> started_ = false;
+  std::atomic<bool> stopped_ = false;
+  std::atomic<bool> all_given_ = false;  // no loop had room: the next that has calls go_on()
+  std::size_t turn_ = 0;
+  Place* chosen_ = nullptr;                   // by the last choose()
+  const std::unique_ptr<Acceptor> acceptor_;  // last: its thread uses the rest
 };
 
 }  // namespace hearth::net
