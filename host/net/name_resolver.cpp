@@ -27,20 +27,6 @@ namespace asio = boost::asio;
 constexpr int kFirstTryMs = 2000;
 constexpr int kTries = 3;
 
-// Shared by c-ares, which keeps it until the answer, and the query.
-struct Question {
-  NameResolver::Done done;  // empty: the query is destroyed or answered
-};
-
-class AresQuery final : public NameResolver::Query {
- public:
-  explicit AresQuery(std::shared_ptr<Question> question) : question_(std::move(question)) {}
-  ~AresQuery() override { question_->done = nullptr; }
-
- private:
-  std::shared_ptr<Question> question_;
-};
-
 std::vector<IpAddress> addresses_of(const ares_addrinfo* found) {
   std::vector<IpAddress> addresses;
   for (const ares_addrinfo_node* node = found ? found->nodes : nullptr; node != nullptr;
@@ -101,7 +87,7 @@ class KeptAddresses {
 };
 
 // c-ares opens sockets and reports which to watch; the loop tells c-ares which are ready.
-class AresResolver final : public NameResolver {
+class AresResolver {
  public:
   AresResolver(asio::io_context& loop, std::string servers, std::function<SteadyTime()> now)
       : loop_(loop),
@@ -113,16 +99,18 @@ class AresResolver final : public NameResolver {
                  }),
         timer_(loop) {}
 
-  ~AresResolver() override {
+  ~AresResolver() {
     *gone_ = true;
     if (channel_ != nullptr) ares_destroy(channel_);
   }
+  AresResolver(const AresResolver&) = delete;
+  AresResolver& operator=(const AresResolver&) = delete;
 
-  std::unique_ptr<Query> resolve(const std::string& name, Done done) override {
-    auto question = std::make_shared<Question>(std::move(done));
+  NameQuery resolve(const std::string& name, FoundAddresses found) {
+    auto query = std::make_shared<const FoundAddresses>(std::move(found));
     if (std::vector<IpAddress> kept = kept_.find(name); !kept.empty()) {
-      tell_soon(question, std::move(kept));
-      return std::make_unique<AresQuery>(std::move(question));
+      tell_soon(query, std::move(kept));
+      return query;
     }
     renew_channel();
     ares_addrinfo_hints hints{};
@@ -130,15 +118,15 @@ class AresResolver final : public NameResolver {
     hints.ai_socktype = SOCK_STREAM;
     ++waiting_;
     ares_getaddrinfo(channel_, name.c_str(), nullptr, &hints, &AresResolver::answered,
-                     new Asked{*this, question, name});
+                     new Asked{*this, query, name});
     await();
-    return std::make_unique<AresQuery>(std::move(question));
+    return query;
   }
 
  private:
   struct Asked {
     AresResolver& resolver;
-    std::shared_ptr<Question> question;
+    std::weak_ptr<const FoundAddresses> query;
     std::string name;
   };
 
@@ -170,20 +158,18 @@ class AresResolver final : public NameResolver {
     if (found != nullptr) ares_freeaddrinfo(found);
     AresResolver& resolver = asked->resolver;
     --resolver.waiting_;
-    if (*resolver.gone_) {
-      asked->question->done = nullptr;
-      return;
-    }
+    if (*resolver.gone_) return;
     resolver.kept_.keep(asked->name, addresses, time);
-    resolver.tell_soon(asked->question, std::move(addresses));
+    resolver.tell_soon(asked->query, std::move(addresses));
   }
 
-  void tell_soon(std::shared_ptr<Question> question, std::vector<IpAddress> found) {
-    asio::post(loop_, [question = std::move(question), found = std::move(found)]() mutable {
-      const Done done = std::exchange(question->done, nullptr);
-      if (!done) return;
-      if (found.empty()) return done(Error{Errc::kUnavailable, "the host's name has no address"});
-      done(std::move(found));
+  void tell_soon(std::weak_ptr<const FoundAddresses> query, std::vector<IpAddress> found) {
+    asio::post(loop_, [asked = std::move(query), found = std::move(found)]() mutable {
+      const NameQuery query = asked.lock();
+      if (!query) return;
+      if (found.empty())
+        return (*query)(Error{Errc::kUnavailable, "the host's name has no address"});
+      (*query)(std::move(found));
     });
   }
 
@@ -221,9 +207,12 @@ class AresResolver final : public NameResolver {
 
 }  // namespace
 
-std::unique_ptr<NameResolver> make_name_resolver(asio::io_context& loop, std::string servers,
-                                                 std::function<SteadyTime()> now) {
-  return std::make_unique<AresResolver>(loop, std::move(servers), std::move(now));
+NameResolver make_name_resolver(asio::io_context& loop, std::string servers,
+                                std::function<SteadyTime()> now) {
+  return [resolver = std::make_shared<AresResolver>(loop, std::move(servers), std::move(now))](
+             const std::string& name, FoundAddresses found) {
+    return resolver->resolve(name, std::move(found));
+  };
 }
 
 }  // namespace hearth::net

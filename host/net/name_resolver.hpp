@@ -16,29 +16,19 @@
 
 namespace hearth::net {
 
+// At least one address, in the order to try them; or kUnavailable.
+using FoundAddresses = std::function<void(Result<std::vector<IpAddress>>)>;
+
+// A question in progress. After it is destroyed, `found` is not called.
+//
+// Lifetime  May outlive the resolver; `found` is not called then.
+using NameQuery = std::shared_ptr<const FoundAddresses>;
+
+// Finds the addresses of a name. `found` is called once, never from inside the call. It may destroy
+// the query.
+//
 // Threads   All on the loop's thread.
-class NameResolver {
- public:
-  // A query in progress. After it is destroyed, `done` is not called.
-  // Lifetime  May outlive the resolver; `done` is not called then.
-  class Query {
-   public:
-    Query() = default;
-    virtual ~Query() = default;
-    Query(const Query&) = delete;
-    Query& operator=(const Query&) = delete;
-  };
-  // At least one address, in the order to try them; or kUnavailable.
-  using Done = std::function<void(Result<std::vector<IpAddress>>)>;
-
-  NameResolver() = default;
-  virtual ~NameResolver() = default;
-  NameResolver(const NameResolver&) = delete;
-  NameResolver& operator=(const NameResolver&) = delete;
-
-  // `done` is called once, never from inside this call. It may destroy the query.
-  [[nodiscard]] virtual std::unique_ptr<Query> resolve(const std::string& name, Done done) = 0;
-};
+using NameResolver = std::function<NameQuery(const std::string& name, FoundAddresses found)>;
 
 // Reads /etc/hosts, then asks the servers of /etc/resolv.conf, or `servers` instead
 // ("127.0.0.1:5353,..."). A query ends after at most 14 seconds for each server.
@@ -50,8 +40,8 @@ class NameResolver {
 // `now`: the clock for the times to live.
 inline constexpr std::chrono::seconds kLongestKept{60};
 inline constexpr std::size_t kMostKept = 256;
-[[nodiscard]] std::unique_ptr<NameResolver> make_name_resolver(
-    boost::asio::io_context& loop, std::string servers = {},
-    std::function<SteadyTime()> now = &BootClock::now);
+[[nodiscard]] NameResolver make_name_resolver(boost::asio::io_context& loop,
+                                              std::string servers = {},
+                                              std::function<SteadyTime()> now = &BootClock::now);
 
 }  // namespace hearth::net

@@ -9,7 +9,7 @@
 
 namespace hearth::net {
 
-RunningExchange::RunningExchange(const OutboundShare& share, OutboundRequest request,
+RunningExchange::RunningExchange(OutboundShare& share, OutboundRequest request,
                                  OutboundTarget target, std::optional<OutboundTarget> proxy,
                                  OutboundListener& listener)
     : share_(share),
@@ -54,7 +54,7 @@ void RunningExchange::begin_hop() {
   if (!request_.rules->may_ask(target_.host, target_.port)) return end(rules_failure(sent_before_));
   const std::string& host = proxy_ ? proxy_->host : target_.host;
   if (parse_ip_host(host)) return transfer({});
-  query_ = share_.resolver.resolve(
+  query_ = share_.resolver(
       host, [this](Result<std::vector<IpAddress>> found) { take_addresses(std::move(found)); });
   set_timer();
 }

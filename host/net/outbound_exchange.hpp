@@ -4,6 +4,7 @@
 #include "net/credited_body.hpp"
 #include "net/outbound_target.hpp"
 #include "net/outbound_transfer.hpp"
+#include "net/trust_store.hpp"
 
 #include <boost/asio/basic_waitable_timer.hpp>
 
@@ -20,10 +21,10 @@ namespace hearth::net {
 // Lifetime  Outlives them.
 struct OutboundShare {
   asio::io_context& loop;
-  CurlLoop& curl;
-  NameResolver& resolver;
-  TrustStore& trusted;
-  std::size_t& running;
+  NameResolver resolver;
+  TrustStore trusted;
+  CurlLoop curl;
+  std::size_t running = 0;
 };
 
 // Each hop: check the URL, resolve, check the addresses, transfer. The listener is called only from
@@ -34,7 +35,7 @@ struct OutboundShare {
 class RunningExchange final : public OutboundExchange {
  public:
   // The request is valid, and the targets are its parsed URLs.
-  RunningExchange(const OutboundShare& share, OutboundRequest request, OutboundTarget target,
+  RunningExchange(OutboundShare& share, OutboundRequest request, OutboundTarget target,
                   std::optional<OutboundTarget> proxy, OutboundListener& listener);
   ~RunningExchange() override;
 
@@ -62,14 +63,14 @@ class RunningExchange final : public OutboundExchange {
   void set_timer();
   void ring();
 
-  OutboundShare share_;
+  OutboundShare& share_;
   OutboundRequest request_;
   OutboundTarget target_;
   const std::optional<OutboundTarget> proxy_;
   OutboundListener& listener_;
   CreditedBody body_;
 
-  std::unique_ptr<NameResolver::Query> query_;  // while a name is resolved
+  NameQuery query_;                             // while a name is resolved
   std::unique_ptr<OutboundTransfer> transfer_;  // after that, until the end of the hop
   int redirects_ = 0;
   bool sent_before_ = false;  // in an earlier hop

@@ -158,6 +158,8 @@ inline void OutboundListener::on_redirect(OutboundRedirect /*redirect*/,
   exchange.follow();
 }
 
+struct OutboundShare;  // outbound_exchange.hpp
+
 struct OutboundOptions {
   // Exchanges that run at the same time; each needs a file descriptor.
   std::size_t max_exchanges = 2000;
@@ -193,24 +195,28 @@ class OutboundHttp {
   static constexpr int kMostRedirects = 10;
   static constexpr std::size_t kMostHeadBytes = std::size_t{64} << 10;
 
-  // `resolver`: null for make_name_resolver(). Fails if the file of authorities cannot be read.
-  [[nodiscard]] static Result<std::unique_ptr<OutboundHttp>> make(
-      asio::io_context& loop, const OutboundOptions& options,
-      std::unique_ptr<NameResolver> resolver = nullptr);
-
-  OutboundHttp() = default;
-  virtual ~OutboundHttp() = default;
+  // `resolver`: empty for make_name_resolver(). Fails if the file of authorities cannot be read.
+  [[nodiscard]] static Result<std::unique_ptr<OutboundHttp>> make(asio::io_context& loop,
+                                                                  const OutboundOptions& options,
+                                                                  NameResolver resolver = {});
+  ~OutboundHttp();
   OutboundHttp(const OutboundHttp&) = delete;
   OutboundHttp& operator=(const OutboundHttp&) = delete;
 
   // Begins a request. kInvalidArgument: the method, the URL, the proxy or a header is not valid for
   // OutboundRequest. kLimitExceeded: OutboundOptions::max_exchanges run. The listener gets all
   // other failures.
-  [[nodiscard]] virtual Result<std::unique_ptr<OutboundExchange>> start(
-      OutboundRequest request, OutboundListener& listener) = 0;
+  [[nodiscard]] Result<std::unique_ptr<OutboundExchange>> start(OutboundRequest request,
+                                                                OutboundListener& listener);
 
   // Exchanges that have not ended.
-  [[nodiscard]] virtual std::size_t running() const = 0;
+  [[nodiscard]] std::size_t running() const;
+
+ private:
+  OutboundHttp(const OutboundOptions& options, std::unique_ptr<OutboundShare> share);
+
+  const OutboundOptions options_;
+  const std::unique_ptr<OutboundShare> share_;
 };
 
 }  // namespace hearth::net

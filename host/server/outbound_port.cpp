@@ -185,7 +185,7 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
     }
     if (!granted) return refuse_soon(granted.error());
     if (!exchange_) {
-      auto started = port_.parts_.http.start(std::move(request_), *this);
+      auto started = port_.parts_.start(std::move(request_), *this);
       if (!started) {
         give_back();
         return refuse_soon(started.error());
@@ -355,12 +355,15 @@ Result<std::unique_ptr<WaysOut>> WaysOut::open(
                                          .extra_ca_file = settings.egress.ca_file.native()});
     if (!made) return Error{made.error().code, "egress.ca_file: " + made.error().message};
     net::OutboundHttp& http = *ways->clients_.emplace_back(*std::move(made));
-    ways->ports_.push_back(
-        std::make_unique<OutboundPort>(OutboundPort::Parts{.loop = *loop,
-                                                           .http = http,
-                                                           .budget = ways->budget_,
-                                                           .metrics = metrics,
-                                                           .logger = logger}));
+    ways->ports_.push_back(std::make_unique<OutboundPort>(OutboundPort::Parts{
+        .loop = *loop,
+        .start =
+            [&http](net::OutboundRequest request, net::OutboundListener& listener) {
+              return http.start(std::move(request), listener);
+            },
+        .budget = ways->budget_,
+        .metrics = metrics,
+        .logger = logger}));
   }
   if (!settings.tracing.endpoint.empty()) {
     auto started = SpanExporter::start({.settings = settings.tracing,

@@ -16,10 +16,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hearth::server {
@@ -37,14 +39,16 @@ namespace hearth::server {
 // Lifetime  Its parts outlive it. It outlives its operations.
 class OutboundPort final : public extensions::HttpPort {
  public:
+  using StartRequest = std::function<Result<std::unique_ptr<net::OutboundExchange>>(
+      net::OutboundRequest request, net::OutboundListener& listener)>;
   struct Parts {
     runtime::ShardLoop& loop;
-    net::OutboundHttp& http;  // of that loop
+    StartRequest start;  // of an OutboundHttp of that loop
     EgressBudget& budget;
     Metrics& metrics;
     Logger& logger;
   };
-  explicit OutboundPort(const Parts& parts) : parts_(parts) {}
+  explicit OutboundPort(Parts parts) : parts_(std::move(parts)) {}
 
   Result<std::unique_ptr<extensions::RemoteOperation>> make(
       extensions::FetchRequest request) override;

@@ -34,16 +34,11 @@ struct Waiting final : net::OutboundListener {
   std::unique_ptr<net::OutboundExchange> exchange;
 };
 
-class Loopback final : public net::NameResolver {
- public:
-  explicit Loopback(boost::asio::io_context& loop) : hosts_(net::make_name_resolver(loop)) {}
-  std::unique_ptr<Query> resolve(const std::string&, Done done) override {
-    return hosts_->resolve("localhost", std::move(done));
-  }
-
- private:
-  std::unique_ptr<net::NameResolver> hosts_;
-};
+net::NameResolver loopback(boost::asio::io_context& loop) {
+  return [hosts = net::make_name_resolver(loop)](const std::string&, net::FoundAddresses found) {
+    return hosts("localhost", std::move(found));
+  };
+}
 
 std::size_t private_kib() {
   std::ifstream rollup("/proc/self/smaps_rollup");
@@ -76,8 +71,8 @@ int main(int argc, char** argv) {
 
   const testing::Provider provider;
   boost::asio::io_context loop(1);
-  const auto http = net::OutboundHttp::make(loop, {.extra_ca_file = provider.certificate()},
-                                            std::make_unique<Loopback>(loop));
+  const auto http =
+      net::OutboundHttp::make(loop, {.extra_ca_file = provider.certificate()}, loopback(loop));
   const std::vector<std::string> allow = {"*", "127.0.0.0/8", "::1"};
   const auto rules = std::make_shared<const EgressRules>(EgressRules::parse(allow, {}).value());
   std::size_t begun = 0;

@@ -70,7 +70,7 @@ class NameResolverTest : public ::testing::Test {
 
   Found resolve(const std::string& name) {
     std::optional<Found> found;
-    const auto query = resolver_->resolve(name, [&](Found got) { found = std::move(got); });
+    const auto query = resolver_(name, [&](Found got) { found = std::move(got); });
     EXPECT_FALSE(found) << "not from inside the call";
     for (int i = 0; i < 1000 && !found; ++i) {
       loop_.restart();
@@ -82,7 +82,7 @@ class NameResolverTest : public ::testing::Test {
   asio::io_context loop_{1};
   NameServer server_{loop_};
   testing::ManualClock clock_;
-  std::unique_ptr<NameResolver> resolver_ =
+  NameResolver resolver_ =
       make_name_resolver(loop_, server_.address(), [this] { return clock_.steady_now(); });
 };
 
@@ -124,7 +124,7 @@ TEST_F(NameResolverTest, FailuresAndForgottenAnswersAreNotMixedUp) {
   EXPECT_EQ(server_.asked_, 4) << "a failure is not kept";
   ASSERT_TRUE(resolve("known.test"));
   int told = 0;
-  resolver_->resolve("known.test", [&](const Found&) { ++told; }).reset();
+  resolver_("known.test", [&](const Found&) { ++told; }).reset();
   EXPECT_TRUE(resolve("known.test"));
   EXPECT_EQ(told, 0) << "a kept answer can be forgotten, too";
 }
@@ -157,7 +157,7 @@ TEST_F(NameResolverTest, TheHostsFileIsAskedFirst) {
 
 TEST_F(NameResolverTest, WhoForgetsIsNotTold) {
   int told = 0;
-  auto forgotten = resolver_->resolve("known.test", [&](const Found&) { ++told; });
+  auto forgotten = resolver_("known.test", [&](const Found&) { ++told; });
   forgotten.reset();
   EXPECT_TRUE(resolve("known.test"));
   EXPECT_EQ(told, 0);
@@ -166,8 +166,8 @@ TEST_F(NameResolverTest, WhoForgetsIsNotTold) {
 TEST_F(NameResolverTest, AQueryMayOutliveTheResolver) {
   server_.is_mute_ = true;
   int told = 0;
-  const auto query = resolver_->resolve("known.test", [&](const Found&) { ++told; });
-  resolver_.reset();
+  const auto query = resolver_("known.test", [&](const Found&) { ++told; });
+  resolver_ = nullptr;
   loop_.restart();
   loop_.poll();
   EXPECT_EQ(told, 0);

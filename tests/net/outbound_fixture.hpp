@@ -29,21 +29,22 @@ inline std::ostream& operator<<(std::ostream& out, Phase phase) {
 }
 
 // A name without an address cannot be resolved. A held name is never answered.
-class NamedAddresses final : public NameResolver {
+class NamedAddresses {
  public:
   explicit NamedAddresses(asio::io_context& loop) : loop_(loop) {}
 
-  std::unique_ptr<Query> resolve(const std::string& name, Done done) override {
+  NameQuery resolve(const std::string& name, FoundAddresses found) {
     asked_.push_back(name);
-    auto query = std::make_unique<Asked>();
+    auto query = std::make_shared<const FoundAddresses>(std::move(found));
     if (name == held_) return query;
-    asio::post(loop_, [this, name, done = std::move(done), gone = query->gone] {
-      if (*gone) return;
-      const std::vector<std::string>& texts = addresses_[name];
-      std::vector<IpAddress> found;
-      for (const std::string& text : texts) found.push_back(parse_ip_address(text).value());
-      if (found.empty()) return done(Error{Errc::kUnavailable, "no such name"});
-      done(std::move(found));
+    asio::post(loop_, [this, name, asked = std::weak_ptr(query)] {
+      const NameQuery query = asked.lock();
+      if (!query) return;
+      std::vector<IpAddress> addresses;
+      for (const std::string& text : addresses_[name])
+        addresses.push_back(parse_ip_address(text).value());
+      if (addresses.empty()) return (*query)(Error{Errc::kUnavailable, "no such name"});
+      (*query)(std::move(addresses));
     });
     return query;
   }
@@ -53,11 +54,6 @@ class NamedAddresses final : public NameResolver {
   std::vector<std::string> asked_;
 
  private:
-  struct Asked final : Query {
-    ~Asked() override { *gone = true; }
-    std::shared_ptr<bool> gone = std::make_shared<bool>(false);
-  };
-
   asio::io_context& loop_;
 };
 
@@ -129,10 +125,12 @@ class OutboundFixture : public ::testing::Test {
 
   void make_client() {
     http_.reset();
-    auto names = std::make_unique<NamedAddresses>(loop_);
-    names_ = names.get();
+    names_ = std::make_shared<NamedAddresses>(loop_);
     names_->addresses_ = {{"provider.test", {"127.0.0.1"}}, {"other.test", {"127.0.0.1"}}};
-    auto made = OutboundHttp::make(loop_, options_, std::move(names));
+    auto made = OutboundHttp::make(loop_, options_,
+                                   [names = names_](const std::string& name, FoundAddresses found) {
+                                     return names->resolve(name, std::move(found));
+                                   });
     ASSERT_TRUE(made) << made.error().message;
     http_ = std::move(made.value());
   }
@@ -209,7 +207,7 @@ class OutboundFixture : public ::testing::Test {
   testing::Provider provider_;
   asio::io_context loop_{1};
   OutboundOptions options_;
-  NamedAddresses* names_ = nullptr;  // the client's
+  std::shared_ptr<NamedAddresses> names_;  // the client's
   std::unique_ptr<OutboundHttp> http_;
 };
 

@@ -36,18 +36,20 @@ struct Asked {
   }
 };
 
-class FakeOutboundHttp final : public net::OutboundHttp {
+class FakeOutboundHttp {
  public:
   std::vector<std::shared_ptr<Asked>> asked;
   std::optional<Error> refusal;
 
-  Result<std::unique_ptr<net::OutboundExchange>> start(net::OutboundRequest request,
-                                                       net::OutboundListener& listener) override {
-    if (refusal) return *refusal;
-    asked.push_back(std::make_shared<Asked>(Asked{std::move(request), &listener}));
-    return std::make_unique<Exchange>(asked.back());
+  OutboundPort::StartRequest start() {
+    return
+        [this](net::OutboundRequest request,
+               net::OutboundListener& listener) -> Result<std::unique_ptr<net::OutboundExchange>> {
+          if (refusal) return *refusal;
+          asked.push_back(std::make_shared<Asked>(Asked{std::move(request), &listener}));
+          return std::make_unique<Exchange>(asked.back());
+        };
   }
-  [[nodiscard]] std::size_t running() const override { return 0; }
 
  private:
   class Exchange final : public net::OutboundExchange {
@@ -138,8 +140,11 @@ class OutboundPortTest : public ::testing::Test {
   runtime::testing::ManualLoop loop_;
   FakeOutboundHttp http_;
   EgressBudget budget_{directory_.path() / "server.db", clock_, logger_};
-  OutboundPort port_{
-      {.loop = loop_, .http = http_, .budget = budget_, .metrics = metrics_, .logger = logger_}};
+  OutboundPort port_{{.loop = loop_,
+                      .start = http_.start(),
+                      .budget = budget_,
+                      .metrics = metrics_,
+                      .logger = logger_}};
   HeardRemote heard_;
 };
 
@@ -281,7 +286,7 @@ TEST_F(OutboundPortTest, ThePlacesOfAClassAreThoseOfAllShards) {
   const extensions::EgressLimits limits{.concurrent = 1};
   FakeOutboundHttp other_http;
   OutboundPort other({.loop = loop_,
-                      .http = other_http,
+                      .start = other_http.start(),
                       .budget = budget_,
                       .metrics = metrics_,
                       .logger = logger_});
