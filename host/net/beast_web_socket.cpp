@@ -165,6 +165,12 @@ class BeastWebSocket final : public WebSocket,
     kEnding,   // no more messages, TCP is being closed; on_close() was called
     kGone,     // out of the table; only this empty object is left
   };
+  enum class Next {  // what becomes of the next message of the peer
+    kNotAsked,       // nothing is read
+    kReading,        // an async_read is pending in Beast
+    kHeld,           // a whole one waits in incoming_ for resume_reading()
+    kDelivering,     // on_message() is on the stack
+  };
 
   websocket::stream<AnyStream, false>& socket() {
     HEARTH_ASSERT(beast_, "a WebSocket is used after its end");
@@ -174,7 +180,6 @@ class BeastWebSocket final : public WebSocket,
   void on_read(error_code error, std::size_t bytes);
   void deliver();
   void on_read_failed(error_code error);
-  void on_close_done(error_code error);
   [[nodiscard]] bool tell(const ReceivedMessage& message, std::size_t arrived);
   void queued(std::size_t waited, std::size_t length);
   void overflow(DropReason why, std::string_view reason);
@@ -187,7 +192,8 @@ class BeastWebSocket final : public WebSocket,
   }
   [[nodiscard]] bool keeps_the_rates(SocketTime now);
   void start_close(std::uint16_t code, std::string_view reason, std::chrono::milliseconds limit);
-  void end(std::uint16_t code, std::string_view reason, bool was_clean);
+  void end_as_peer_says();
+  void end(std::uint16_t code, std::string_view reason, Linger linger = Linger::kUntilPeerEnds);
   void report(std::uint16_t code, std::string_view reason, bool was_clean);
   void gone();
   void watch_paused(SocketTime now);
@@ -210,12 +216,9 @@ class BeastWebSocket final : public WebSocket,
   std::size_t oversized_ = 0;  // the largest message over send_queue since nothing waited
   int burst_ = 0;
   State state_ = State::kOpen;
+  Next next_ = Next::kNotAsked;
   bool paused_ = false;
-  bool reading_ = false;     // an async_read is pending in Beast
-  bool held_ = false;        // a whole message waits in incoming_ for resume_reading()
-  bool delivering_ = false;  // on_message() is on the stack
-  bool pinged_ = false;      // a ping was sent at heard_at_, and no byte has arrived since
-  bool has_sent_too_much_ = false;
+  bool pinged_ = false;  // a ping was sent at heard_at_, and no byte has arrived since
 };
 
 // ---- opening ------------------------------------------------------------------------------------
@@ -248,7 +251,7 @@ bool BeastWebSocket::accept(const HttpRequest& request, const std::string& subpr
 }
 
 void BeastWebSocket::leave() {
-  end(kCloseAbnormal, "handshake refused", false);
+  end(kCloseAbnormal, "handshake refused");
 }
 
 void BeastWebSocket::run(std::shared_ptr<WebSocketListener> listener) {
@@ -261,7 +264,7 @@ void BeastWebSocket::run(std::shared_ptr<WebSocketListener> listener) {
 // ---- reading ------------------------------------------------------------------------------------
 
 void BeastWebSocket::read() {
-  reading_ = true;
+  next_ = Next::kReading;
   // While a message is incomplete, the hint is the number of bytes that its frame still lacks.
   const auto room = incoming_.prepare(socket().read_size_hint(kFirstRead));
   socket().async_read_some(room, [self = shared_from_this()](error_code error, std::size_t bytes) {
@@ -270,7 +273,7 @@ void BeastWebSocket::read() {
 }
 
 void BeastWebSocket::on_read(error_code error, std::size_t bytes) {
-  reading_ = false;
+  next_ = Next::kNotAsked;
   incoming_.commit(bytes);
   if (error) return on_read_failed(error);
   if (state_ != State::kOpen) return;
@@ -280,7 +283,7 @@ void BeastWebSocket::on_read(error_code error, std::size_t bytes) {
     return read();
   }
   if (paused_) {
-    held_ = true;
+    next_ = Next::kHeld;
     held_bytes_.set(incoming_.size());
     stream_->flush_soon();  // the answers to earlier messages
     return;
@@ -307,7 +310,7 @@ void BeastWebSocket::deliver() {
   // that sends the gathered answers. So the answers to a burst are sent together, and a single
   // answer is sent now.
   if (state_ == State::kOpen && !paused_) read();
-  const bool beast_has_more = reading_ && !stream_->reading();
+  const bool beast_has_more = next_ == Next::kReading && !stream_->reading();
   if (!beast_has_more) burst_ = 0;
   if (stream_->reading()) return;
   if (beast_has_more && ++burst_ < kMostAnswersGathered &&
@@ -336,9 +339,9 @@ bool BeastWebSocket::tell(const ReceivedMessage& message, std::size_t arrived) {
     sent_too_much();
     return false;
   }
-  delivering_ = true;
+  next_ = Next::kDelivering;
   listener_->on_message(message.payload, message.is_text);
-  delivering_ = false;
+  next_ = Next::kNotAsked;
   return true;
 }
 
@@ -347,32 +350,28 @@ void BeastWebSocket::resume_reading() {
   paused_ = false;
   heard_at_ = std::chrono::steady_clock::now();  // the pause is not the peer's silence
   pinged_ = false;
-  if (state_ != State::kOpen || delivering_ || listener_ == nullptr) return;
-  if (held_) {
+  if (state_ != State::kOpen || listener_ == nullptr) return;
+  if (next_ == Next::kHeld) {
     // Posted: a listener is never called from inside its own call.
     asio::post(stream_->executor(), [self = shared_from_this()] {
-      if (!self->held_ || self->paused_ || self->state_ != State::kOpen) return;
-      self->held_ = false;
+      if (self->next_ != Next::kHeld || self->paused_ || self->state_ != State::kOpen) return;
+      self->next_ = Next::kNotAsked;
       self->deliver();
     });
-  } else if (!reading_) {
+  } else if (next_ == Next::kNotAsked) {
     read();
   }
 }
 
 void BeastWebSocket::on_read_failed(error_code error) {
-  if (error == websocket::error::closed) {
-    const websocket::close_reason& peers = socket().reason();
-    const std::uint16_t code = peers.code == 0 ? kCloseNoCode : peers.code;
-    return end(code, {peers.reason.data(), peers.reason.size()}, true);
-  }
+  if (error == websocket::error::closed) return end_as_peer_says();
   if (state_ == State::kOpen && frames_->has_refused()) return sent_too_much();
-  // Beast's close now does the reading; on_close_done() follows.
+  // Beast's close now does the reading, and its handler follows.
   if (state_ == State::kClosing && error == asio::error::operation_aborted && stream_->is_open()) {
     return;
   }
   const auto [code, reason] = fault_of(error);
-  end(code, reason, false);
+  end(code, reason);
 }
 
 // ---- writing ------------------------------------------------------------------------------------
@@ -412,7 +411,7 @@ void BeastWebSocket::queued(std::size_t waited, std::size_t length) {
       return overflow(DropReason::kSendQueue, kTooSlow);
     if (stream_->refused_memory()) return overflow(DropReason::kMemory, kNoMemory);
   }
-  if (!delivering_) stream_->flush_soon();
+  if (next_ != Next::kDelivering) stream_->flush_soon();
 }
 
 void BeastWebSocket::overflow(DropReason why, std::string_view reason) {
@@ -434,8 +433,7 @@ void BeastWebSocket::give_up(std::uint16_t code, std::string_view reason) {
 void BeastWebSocket::sent_too_much() {
   stream_->append(kTooManyHead);
   stream_->append(kTooMany);
-  has_sent_too_much_ = true;
-  end(kCloseTryAgainLater, kTooMany, false);
+  end(kCloseTryAgainLater, kTooMany, Linger::kBriefly);
   deadline_ = std::chrono::steady_clock::now() + time_to_give_up();
 }
 
@@ -447,24 +445,24 @@ void BeastWebSocket::start_close(std::uint16_t code, std::string_view reason,
                                  std::chrono::milliseconds limit) {
   state_ = State::kClosing;
   stream_->end_drains();
-  held_ = false;
   held_bytes_.set(0);
   if (packing_) packing_->frames()->stop();
-  if (!reading_ && !delivering_) incoming_ = beast::flat_buffer();
+  if (next_ == Next::kNotAsked || next_ == Next::kHeld) incoming_ = beast::flat_buffer();
   deadline_ = std::chrono::steady_clock::now() + limit;
   socket().async_close(make_reason(code, reason), [self = shared_from_this()](error_code error) {
-    self->on_close_done(error);
+    if (error) return self->end(kCloseAbnormal, "connection lost");
+    self->end_as_peer_says();
   });
 }
 
-void BeastWebSocket::on_close_done(error_code error) {
-  if (error) return end(kCloseAbnormal, "connection lost", false);
+// ---- the end ------------------------------------------------------------------------------------
+
+// Both sides have exchanged close frames.
+void BeastWebSocket::end_as_peer_says() {
   const websocket::close_reason& peers = socket().reason();
   const std::uint16_t code = peers.code == 0 ? kCloseNoCode : peers.code;
-  end(code, {peers.reason.data(), peers.reason.size()}, true);
+  end(code, {peers.reason.data(), peers.reason.size()}, Linger::kUntilSent);
 }
-
-// ---- the end ------------------------------------------------------------------------------------
 
 void BeastWebSocket::abort() {
   if (state_ == State::kGone || state_ == State::kEnding) return;
@@ -473,23 +471,21 @@ void BeastWebSocket::abort() {
 
 void BeastWebSocket::cut() {
   if (state_ == State::kGone) return;
-  end(kCloseAbnormal, "connection cut", false);
+  end(kCloseAbnormal, "connection cut");
   stream_->abort();
 }
 
-void BeastWebSocket::end(std::uint16_t code, std::string_view reason, bool was_clean) {
+// kUntilSent: the end was clean, and a peer that has sent a close frame sends nothing more.
+void BeastWebSocket::end(std::uint16_t code, std::string_view reason, Linger linger) {
   if (state_ == State::kEnding || state_ == State::kGone) return;
   state_ = State::kEnding;
   stream_->end_drains();
-  held_ = false;
   deadline_ = std::chrono::steady_clock::now() + share_.options.close_timeout;
-  // A peer that has sent a close frame sends nothing more.
-  const Linger unclean = has_sent_too_much_ ? Linger::kBriefly : Linger::kUntilPeerEnds;
   const std::shared_ptr<BeastWebSocket> self = shared_from_this();
   stream_->finish(
-      was_clean ? Linger::kUntilSent : unclean, [self] { self->gone(); },
+      linger, [self] { self->gone(); },
       [self](std::size_t bytes) { return !self->address_ || self->address_->may_send(0, bytes); });
-  report(code, reason, was_clean);
+  report(code, reason, linger == Linger::kUntilSent);
 }
 
 void BeastWebSocket::report(std::uint16_t code, std::string_view reason, bool was_clean) {
@@ -532,7 +528,7 @@ void BeastWebSocket::on_sweep(SocketTime now) {
   const auto silence = now - heard_at_;
   if (pinged_ && silence >= share_.options.ping_timeout) {
     share_.note_drop(DropReason::kSilent);
-    end(kCloseAbnormal, "no answer to a ping", false);
+    end(kCloseAbnormal, "no answer to a ping");
     return stream_->abort();
   }
   if (!pinged_ && silence >= share_.options.ping_interval) {
@@ -548,12 +544,12 @@ bool BeastWebSocket::keeps_the_rates(SocketTime now) {
   const bool takes = stream_->waits_for_peer();
   if (rate_out_.too_slow(share_.options, takes, takes ? stream_->bytes_taken() : 0, now)) {
     share_.note_drop(DropReason::kReadsSlowly);
-    end(kCloseTryAgainLater, kTooSlow, false);
+    end(kCloseTryAgainLater, kTooSlow);
     stream_->abort();  // a close frame would be behind bytes that the peer does not take
     return false;
   }
   // A complete message leaves incoming_ at once, or waits there for resume_reading().
-  const bool reads = !held_ && !paused_ && !stream_->backed_up();
+  const bool reads = next_ != Next::kHeld && !paused_ && !stream_->backed_up();
   const bool sends = incoming_.size() != 0;
   const bool trickles =
       rate_in_.too_slow(share_.options, reads && sends, incoming_.size(), now) ||
@@ -573,9 +569,9 @@ void BeastWebSocket::watch_paused(SocketTime now) {
   }
   // The read finds the peer's last messages, or its end. One message is held back, as in any pause.
   // The others wait no longer than the timeout of a silent peer.
-  if (!held_ && !reading_) return read();
+  if (next_ == Next::kNotAsked) return read();
   if (now - heard_at_ >= share_.options.ping_interval + share_.options.ping_timeout) {
-    end(kCloseAbnormal, "connection lost", false);
+    end(kCloseAbnormal, "connection lost");
     stream_->abort();
   }
 }

@@ -229,9 +229,8 @@ bool ByteStream::has_drained_enough() {
   if (!finishing_) return false;
   const std::size_t bytes = take_arrived();
   drained_ += bytes;
-  if (drained_ > most_drained_ || (bytes != 0 && may_say_ && !may_say_(bytes)))
-    has_said_enough_ = true;
-  return has_said_enough_;
+  if (drained_ <= most_drained_ && bytes != 0 && may_say_ && !may_say_(bytes)) most_drained_ = 0;
+  return drained_ > most_drained_;
 }
 
 void ByteStream::abort() {

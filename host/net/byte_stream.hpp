@@ -247,7 +247,6 @@ class ByteStream : public std::enable_shared_from_this<ByteStream> {
   bool finishing_ = false;   // no more append(); everything_sent() ends this side
   bool send_ended_ = false;  // try_shutdown_send() has done so
   bool peer_ended_ = false;  // no more bytes are expected from the peer
-  bool has_said_enough_ = false;
 };
 
 }  // namespace hearth::net
