@@ -78,7 +78,7 @@ Result<std::unique_ptr<Acceptor>> Acceptor::listen(const NetOptions& options,
 Acceptor::Acceptor(const NetOptions& options, const NetSupplies& supplies)
     : options_(options_of_refused(options)),
       turn_end_([this](std::function<void()> task) { asio::post(loop_, std::move(task)); }),
-      share_({loop_, turn_end_}, 0, options_, options_.close_timeout / 4, supplies, [] {}),
+      share_({loop_, turn_end_}, options_, options_.close_timeout / 4, supplies, [] {}),
       addresses_(std::make_shared<const AddressPolicy>(options.per_address, supplies.metrics,
                                                        supplies.logger),
                  std::make_shared<AddressUse>(std::make_shared<const AddressPolicy>(

@@ -47,7 +47,7 @@ HttpServer::HttpServer(NetOptions options, std::span<const NetLoop> loops, HttpH
                        const NetSupplies& supplies, std::unique_ptr<Acceptor> acceptor)
     : options_(std::move(options)),
       logger_(supplies.logger),
-      services_{handler, supplies.logger,
+      services_{handler,
                 [this](LoopShare& from, std::shared_ptr<ByteStream> stream, std::string leftover,
                        HttpRequest request, UpgradePlan plan) {
                   move_socket(from, std::move(stream), std::move(leftover), std::move(request),
@@ -56,11 +56,11 @@ HttpServer::HttpServer(NetOptions options, std::span<const NetLoop> loops, HttpH
       loops_left_(loops.size()),
       acceptor_(std::move(acceptor)) {
   for (const NetLoop& loop : loops) {
-    shares_.push_back(std::make_unique<Place>(loop, shares_.size(), options_,
-                                              sweep_period(options_), supplies, [this] {
-                                                connections_.fetch_sub(1);
-                                                let_go();
-                                              }));
+    shares_.push_back(
+        std::make_unique<Place>(loop, options_, sweep_period(options_), supplies, [this] {
+          connections_.fetch_sub(1);
+          let_go();
+        }));
   }
 }
 

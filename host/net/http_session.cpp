@@ -203,26 +203,29 @@ void HttpSession::want_more() {
 
 void HttpSession::dispatch() {
   HttpRequest request = parser().take();
-  begin_request(request);
-  if (!may_send(1, 0)) {
-    has_sent_too_much_ = true;
-    return refuse(request, too_many_response("requests"));
-  }
-  request.peer = arrival_.peer;
-  request.address = arrival_.address;
+  if (!begin_request(request)) return;
   const auto wanted = find_header(request.headers, "Upgrade");
   if (wanted && equal_ignoring_case(*wanted, "websocket")) return upgrade(std::move(request));
   ask_handler(std::move(request));
 }
 
-void HttpSession::begin_request(const HttpRequest& head) {
+// False: the client's address has sent too many requests.
+bool HttpSession::begin_request(HttpRequest& request) {
   const bool is_1_0 = parser().is_http_1_0();
   keep_alive_ = parser().keep_alive() && !share_.table.stopping();
   framing_ = is_1_0 ? BodyFraming::kToEnd : BodyFraming::kChunked;
-  is_head_ = head.method == "HEAD";
+  is_head_ = request.method == "HEAD";
   ++number_;
   deadline_ = SocketTime::max();  // the handler takes the time it needs
   state_ = State::kAnswering;
+  if (!may_send(1, 0)) {
+    has_sent_too_much_ = true;
+    refuse(request, too_many_response("requests"));
+    return false;
+  }
+  request.peer = arrival_.peer;
+  request.address = arrival_.address;
+  return true;
 }
 
 void HttpSession::ask_handler(HttpRequest request) {
@@ -230,8 +233,8 @@ void HttpSession::ask_handler(HttpRequest request) {
     services_.handler.on_request(std::make_shared<LoopExchange>(
         shared_from_this(), stream_->executor(), number_, std::move(request)));
   } catch (const std::exception& failure) {  // its destruction answers 500
-    services_.logger.write_limited(LogLevel::kError, "net.request_failed", {},
-                                   {{"reason", failure.what()}});
+    share_.logger.write_limited(LogLevel::kError, "net.request_failed", {},
+                                {{"reason", failure.what()}});
   }
 }
 
@@ -244,8 +247,8 @@ void HttpSession::upgrade(HttpRequest request) {
   try {
     plan = services_.handler.on_upgrade(request);
   } catch (const std::exception& failure) {
-    services_.logger.write_limited(LogLevel::kError, "net.upgrade_failed", {},
-                                   {{"reason", failure.what()}});
+    share_.logger.write_limited(LogLevel::kError, "net.upgrade_failed", {},
+                                {{"reason", failure.what()}});
     plan.refusal = error_response(500, "internal", "the request failed");
     services_.handler.on_refusal(request, *plan.refusal);
   }
@@ -267,8 +270,8 @@ bool HttpSession::handler_reads_body() {
   try {
     return services_.handler.reads_body(*head);
   } catch (const std::exception& failure) {
-    services_.logger.write_limited(LogLevel::kError, "net.request_failed", {},
-                                   {{"reason", failure.what()}});
+    share_.logger.write_limited(LogLevel::kError, "net.request_failed", {},
+                                {{"reason", failure.what()}});
     return false;  // on_request() decides what becomes of it
   }
 }
@@ -276,13 +279,7 @@ bool HttpSession::handler_reads_body() {
 void HttpSession::dispatch_head() {
   // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the head is complete
   HttpRequest request = *parser().head();
-  begin_request(request);
-  if (!may_send(1, 0)) {
-    has_sent_too_much_ = true;
-    return refuse(request, too_many_response("requests"));
-  }
-  request.peer = arrival_.peer;
-  request.address = arrival_.address;
+  if (!begin_request(request)) return;
   request.has_unread_body = true;
   body_.emplace();
   held_.set(0);
@@ -369,8 +366,8 @@ void HttpSession::answer(HttpResponse response) {
   if (response.status == 204 || response.status == 304) head.framing = BodyFraming::kNone;
   std::string text;
   if (!append_head(text, response, head)) {
-    services_.logger.write_limited(LogLevel::kError, "net.response_invalid", {},
-                                   {{"status", response.status}});
+    share_.logger.write_limited(LogLevel::kError, "net.response_invalid", {},
+                                {{"status", response.status}});
     response = replacement_for(response);
     head = ResponseHead{BodyFraming::kLength, response.body.size(), keep_alive_, head.date};
     (void)append_head(text, response, head);

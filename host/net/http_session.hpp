@@ -4,7 +4,6 @@
 
 #include "base/assert.hpp"
 #include "base/client_memory.hpp"
-#include "base/logger.hpp"
 #include "net/byte_stream.hpp"
 #include "net/http.hpp"
 #include "net/http_parser.hpp"
@@ -37,7 +36,6 @@ struct Arrival {
 // Lifetime  Outlives every session.
 struct HttpServices {
   HttpHandler& handler;
-  Logger& logger;
   // Moves the connection to the loop that the plan names, and opens the WebSocket there.
   // `leftover`: bytes that the client has sent after its handshake. From here on the session does
   // not own the connection: the WebSocket reports its end.
@@ -115,7 +113,7 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
   void want_more();
   void dispatch();
   void dispatch_head();
-  void begin_request(const HttpRequest& head);
+  [[nodiscard]] bool begin_request(HttpRequest& request);
   [[nodiscard]] bool handler_reads_body();
   [[nodiscard]] bool wants_body() const { return body_ && body_->credit > 0; }
   void pass_body(HttpParser::Step step);

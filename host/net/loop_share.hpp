@@ -12,22 +12,20 @@
 #include "net/supplies.hpp"
 
 #include <chrono>
-#include <cstddef>
 #include <functional>
 #include <string_view>
 
 namespace hearth::net {
 
-// Threads   `options` and `index` never change; the rest on the loop's thread only.
+// Threads   `options` never change; the rest on the loop's thread only.
 // Lifetime  Outlives every connection of the loop. A session's last step is `connection_ended`, on
 //           the loop's thread; it does not use the share after that.
 struct LoopShare {
-  LoopShare(const NetLoop& net_loop, std::size_t loop_index, const NetOptions& net_options,
+  LoopShare(const NetLoop& net_loop, const NetOptions& net_options,
             std::chrono::milliseconds sweep_period, const NetSupplies& supplies,
             std::function<void()> ended)
       : loop(net_loop.context),
         turn_end(net_loop.turn_end),
-        index(loop_index),
         options(net_options),
         logger(supplies.logger),
         drops(supplies.metrics),
@@ -44,7 +42,6 @@ struct LoopShare {
 
   asio::io_context& loop;
   TurnEnd& turn_end;
-  const std::size_t index;
   const NetOptions& options;
   Logger& logger;
   DropCounts drops;

@@ -148,7 +148,7 @@ Heard converse(std::string_view bytes, std::size_t step, Terms terms) {
   options.max_frame = kMaxFrame;
   if (terms.is_packed) options.compression = net::Compression::kContextTakeover;
   int ended = 0;
-  net::LoopShare share(loop, 0, options, std::chrono::hours(1), {*logger, metrics, memory},
+  net::LoopShare share(loop, options, std::chrono::hours(1), {*logger, metrics, memory},
                        [&ended] { ++ended; });
   net::AddressLimits limits;
   limits.new_connections = limits.bytes = 0;

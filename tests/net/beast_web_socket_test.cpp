@@ -250,7 +250,7 @@ TEST_F(WebSocketTest, AHandshakeThatIsNotRightAfterAllIsAnswered400AndEnds) {
   Events<int> ended;
   std::optional<LoopShare> share;
   loops.run_on(0, [&] {
-    share.emplace(loops.all()[0], 0, options_, 5ms, supplies(), [&ended] { ended.add(1); });
+    share.emplace(loops.all()[0], options_, 5ms, supplies(), [&ended] { ended.add(1); });
     TcpSocket socket(loop.get_executor());
     acceptor.accept(socket);
     HttpRequest request;
