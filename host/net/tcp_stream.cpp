@@ -14,12 +14,10 @@
 namespace hearth::net {
 namespace {
 
-class TcpStream final : public ByteStream {
+class TcpStream final : public SocketStream {
  public:
   TcpStream(TcpSocket socket, BufferPool& pool, TurnEnd& turn_end)
-      : ByteStream(socket.get_executor(), pool, turn_end), socket_(std::move(socket)) {
-    prepare_socket(socket_);
-  }
+      : SocketStream(std::move(socket), pool, turn_end) {}
 
   std::optional<LooseSocket> release() override {
     auto loose = loosen(socket_);
@@ -52,36 +50,16 @@ class TcpStream final : public ByteStream {
                              : socket_.write_some(bytes, error);
   }
 
-  std::size_t on_the_way() override { return unacknowledged(socket_); }
-
-  void start_wait_writable() override {
-    socket_.async_wait(asio::socket_base::wait_write,
-                       [self = shared()](error_code error) { self->writable(error); });
-  }
-
-  bool wire_has_ended() override { return has_ended(socket_); }
+  std::size_t on_the_way() override { return unacknowledged(); }
 
   bool try_shutdown_send() override {
-    error_code ignored;  // no longer connected: there is nothing to end
-    socket_.shutdown(asio::socket_base::shutdown_send, ignored);
+    shutdown_send();
     return true;
-  }
-
-  void cancel_wire() override {
-    error_code ignored;
-    socket_.cancel(ignored);
-  }
-
-  void close_wire() override {
-    error_code ignored;
-    socket_.close(ignored);
   }
 
   std::shared_ptr<TcpStream> shared() {
     return std::static_pointer_cast<TcpStream>(shared_from_this());
   }
-
-  TcpSocket socket_;
 };
 
 }  // namespace
@@ -121,16 +99,36 @@ void prepare_socket(TcpSocket& socket) {
   socket.non_blocking(true, ignored);
 }
 
-std::size_t unacknowledged(TcpSocket& socket) {
+std::size_t SocketStream::unacknowledged() {
   int bytes = 0;  // tcp(7)
-  return ::ioctl(socket.native_handle(), SIOCOUTQ, &bytes) == 0 ? static_cast<std::size_t>(bytes)
-                                                                : 0;
+  return ::ioctl(socket_.native_handle(), SIOCOUTQ, &bytes) == 0 ? static_cast<std::size_t>(bytes)
+                                                                 : 0;
 }
 
-bool has_ended(TcpSocket& socket) {
+void SocketStream::shutdown_send() {
+  error_code ignored;  // no longer connected: there is nothing to end
+  socket_.shutdown(asio::socket_base::shutdown_send, ignored);
+}
+
+void SocketStream::start_wait_writable() {
+  socket_.async_wait(asio::socket_base::wait_write,
+                     [this, self = shared_from_this()](error_code error) { writable(error); });
+}
+
+bool SocketStream::wire_has_ended() {
   // A peek would see the end only after all unread bytes; this sees it at once.
-  pollfd look{.fd = socket.native_handle(), .events = POLLRDHUP, .revents = 0};
+  pollfd look{.fd = socket_.native_handle(), .events = POLLRDHUP, .revents = 0};
   return ::poll(&look, 1, 0) > 0;
+}
+
+void SocketStream::cancel_wire() {
+  error_code ignored;
+  socket_.cancel(ignored);
+}
+
+void SocketStream::close_wire() {
+  error_code ignored;
+  socket_.close(ignored);
 }
 
 std::optional<IpAddress> address_of(const TcpSocket& socket) {

@@ -1,5 +1,5 @@
 #pragma once
-// Plain TCP behind a ByteStream.
+// Plain TCP behind a ByteStream, and what it shares with TLS.
 
 #include "base/ip_address.hpp"
 #include "net/byte_stream.hpp"
@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace hearth::net {
 
@@ -31,10 +32,25 @@ std::shared_ptr<ByteStream> adopt_stream(LooseSocket socket, const NetLoop& loop
 // Detaches a socket from its loop. Nothing if that fails. No operation may be pending.
 std::optional<LooseSocket> loosen(TcpSocket& socket);
 
-// For both kinds of stream.
 void prepare_socket(TcpSocket& socket);
-[[nodiscard]] std::size_t unacknowledged(TcpSocket& socket);  // bytes that the system has taken
-[[nodiscard]] bool has_ended(TcpSocket& socket);  // by its peer; earlier bytes may be unread
+
+// A stream over a socket.
+class SocketStream : public ByteStream {
+ protected:
+  SocketStream(TcpSocket socket, BufferPool& pool, TurnEnd& turn_end)
+      : ByteStream(socket.get_executor(), pool, turn_end), socket_(std::move(socket)) {
+    prepare_socket(socket_);
+  }
+
+  [[nodiscard]] std::size_t unacknowledged();  // bytes that the system has taken
+  void shutdown_send();
+  void start_wait_writable() final;
+  bool wire_has_ended() final;
+  void cancel_wire() final;
+  void close_wire() final;
+
+  TcpSocket socket_;
+};
 
 // The peer's address; nothing if the peer has already left.
 std::optional<IpAddress> address_of(const TcpSocket& socket);

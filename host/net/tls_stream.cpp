@@ -14,16 +14,13 @@ namespace {
 
 using Outcome = TlsSession::Outcome;
 
-class TlsStream final : public ByteStream {
+class TlsStream final : public SocketStream {
  public:
   TlsStream(TcpSocket socket, std::unique_ptr<TlsSession> session, BufferPool& pool,
             TurnEnd& turn_end)
-      : ByteStream(socket.get_executor(), pool, turn_end),
+      : SocketStream(std::move(socket), pool, turn_end),
         pool_(pool),
-        socket_(std::move(socket)),
-        session_(std::move(session)) {
-    prepare_socket(socket_);
-  }
+        session_(std::move(session)) {}
 
   std::size_t take_arrived() override { return session_ ? session_->take_received() : 0; }
 
@@ -132,32 +129,14 @@ class TlsStream final : public ByteStream {
 
   // The system also counts the bytes that TLS adds. The result is zero when all bytes have arrived.
   std::size_t on_the_way() override {
-    const std::uint64_t arrived = session_->written() - unacknowledged(socket_);
+    const std::uint64_t arrived = session_->written() - unacknowledged();
     return arrived >= plain_ ? 0 : static_cast<std::size_t>(plain_ - arrived);
   }
 
-  void start_wait_writable() override {
-    socket_.async_wait(asio::socket_base::wait_write,
-                       [self = shared()](error_code error) { self->writable(error); });
-  }
-
-  bool wire_has_ended() override { return has_ended(socket_); }
-
   bool try_shutdown_send() override {
     if (session_->end() == Outcome::kWrites) return false;
-    error_code ignored;  // no longer connected: there is nothing to end
-    socket_.shutdown(asio::socket_base::shutdown_send, ignored);
+    shutdown_send();
     return true;
-  }
-
-  void cancel_wire() override {
-    error_code ignored;
-    socket_.cancel(ignored);
-  }
-
-  void close_wire() override {
-    error_code ignored;
-    socket_.close(ignored);
   }
 
   std::shared_ptr<TlsStream> shared() {
@@ -165,7 +144,6 @@ class TlsStream final : public ByteStream {
   }
 
   BufferPool& pool_;
-  TcpSocket socket_;
   std::unique_ptr<TlsSession> session_;  // null after release()
   std::uint64_t plain_ = 0;              // bytes that the session has taken
   bool reading_writes_ = false;          // TLS must write before it can read on (a key update)
