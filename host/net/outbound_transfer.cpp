@@ -32,6 +32,9 @@ constexpr std::size_t kUnpackedAtOnce = CURL_MAX_WRITE_SIZE;
 // Longer than any transfer needs between its start and its connection.
 constexpr long kKeepAddressesSeconds = 300;
 
+constexpr const char* kSwitched = "the host switches to a protocol that was not asked for";
+constexpr const char* kUnwantedCoding = "the answer has an encoding that was not asked for";
+
 // Of a line as libcurl passes it.
 constexpr std::string_view kLineBlanks = " \t\r\n";
 
@@ -223,13 +226,13 @@ void OutboundTransfer::set_callbacks() {
         // libcurl sends a request again when a kept connection ends before the answer begins. The
         // other side may have acted on the first one.
         if (transfer.is_sent() && !transfer.may_be_sent_again()) {
-          transfer.stop_ = Stop::kLost;
+          transfer.stopped_ = curl_failure(CURLE_GOT_NOTHING, Phase::kHeaders, true);
           return CURL_PREREQFUNC_ABORT;
         }
         const auto read = parse_ip_address(address);
         if (!read || !transfer.may_connect(*read, static_cast<std::uint16_t>(port)))
           return CURL_PREREQFUNC_ABORT;
-        transfer.stop_ = Stop::kNone;  // another address may have been refused
+        transfer.stopped_.reset();  // another address may have been refused
         transfer.phase_ = std::max(transfer.phase_, Phase::kSend);
         transfer.activity_ = std::chrono::steady_clock::now();
         transfer.loop_.has_moved(transfer.in_loop_);
@@ -271,7 +274,7 @@ bool OutboundTransfer::may_connect(const IpAddress& address, std::uint16_t port)
   } else if (plan_.request.rules->may_connect(address, port)) {
     return true;
   }
-  stop_ = Stop::kRules;
+  stopped_ = rules_failure(is_sent());
   return false;
 }
 
@@ -282,14 +285,18 @@ int OutboundTransfer::open_socket(const void* address) {
   return ::socket(wanted.family, wanted.socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, wanted.protocol);
 }
 
+bool OutboundTransfer::stop(Errc code, Phase phase, std::string why) {
+  stopped_ = OutboundFailure{code, phase, is_sent(), std::move(why)};
+  return false;
+}
+
 bool OutboundTransfer::take_line(std::string_view line) {
   activity_ = std::chrono::steady_clock::now();
   if (has_head()) return true;  // trailers
   head_bytes_ += line.size();
-  if (head_bytes_ > OutboundHttp::kMostHeadBytes) {
-    stop_ = Stop::kHeadTooLong;
-    return false;
-  }
+  if (head_bytes_ > OutboundHttp::kMostHeadBytes)
+    return stop(Errc::kLimitExceeded, Phase::kHeaders,
+                "the head of the answer is longer than 64 KiB");
   if (line.starts_with("HTTP/")) {
     head_.headers.clear();
     std::tie(head_.http_version, head_.status) = read_status_line(line);
@@ -308,17 +315,13 @@ bool OutboundTransfer::take_line(std::string_view line) {
 
 bool OutboundTransfer::end_head() {
   constexpr int kSwitchingProtocols = 101;
-  if (head_.status == kSwitchingProtocols) {  // libcurl would treat the next bytes as a body
-    stop_ = Stop::kSwitched;
-    return false;
-  }
+  if (head_.status == kSwitchingProtocols)  // libcurl would treat the next bytes as a body
+    return stop(Errc::kUnavailable, Phase::kHeaders, kSwitched);
   if (head_.status < 200) return true;
   // libcurl would also decode other transfer codings.
   const std::string transfer_codings = listed_codings(head_.headers, "transfer-encoding");
-  if (!transfer_codings.empty() && !equal_ignoring_case(transfer_codings, "chunked")) {
-    stop_ = Stop::kCoding;
-    return false;
-  }
+  if (!transfer_codings.empty() && !equal_ignoring_case(transfer_codings, "chunked"))
+    return stop(Errc::kUnavailable, Phase::kHeaders, kUnwantedCoding);
   codings_ = listed_codings(head_.headers, "content-encoding");
   head_.until_close = head_.http_version.starts_with('1') && codings_.empty() &&
                       transfer_codings.empty() && !find_header(head_.headers, "content-length");
@@ -335,10 +338,7 @@ bool OutboundTransfer::end_head() {
 // A redirect's body is not needed: the connection is closed instead. A body without bytes has no
 // coding to check.
 bool OutboundTransfer::take_body(std::string_view piece) {
-  if (!has_head()) {
-    stop_ = Stop::kSwitched;
-    return false;
-  }
+  if (!has_head()) return stop(Errc::kUnavailable, Phase::kHeaders, kSwitched);
   if (location_) {
     dropped_bytes_ += piece.size();
     return false;
@@ -346,10 +346,7 @@ bool OutboundTransfer::take_body(std::string_view piece) {
   if (codings_.empty()) return add_to_body(piece);
   if (!inflater_) {
     const auto coding = BodyInflater::coding_of(codings_);
-    if (!coding) {
-      stop_ = Stop::kCoding;
-      return false;
-    }
+    if (!coding) return stop(Errc::kUnavailable, Phase::kBody, kUnwantedCoding);
     inflater_.emplace(*coding);
   }
   inflater_->add(piece);
@@ -358,8 +355,9 @@ bool OutboundTransfer::take_body(std::string_view piece) {
 
 bool OutboundTransfer::add_to_body(std::string_view piece) {
   if (plan_.body.add(piece)) return true;
-  stop_ = Stop::kBodyTooLong;
-  return false;
+  return stop(
+      Errc::kLimitExceeded, Phase::kBody,
+      "the body of the answer is longer than " + std::to_string(plan_.request.max_body) + " bytes");
 }
 
 // Unpacks while there is credit; the rest stays packed.
@@ -368,7 +366,7 @@ bool OutboundTransfer::unpack() {
   while (inflater_ && inflater_->has_more() && !plan_.body.is_full()) {
     const auto piece = inflater_->next(room);
     if (!piece) {
-      stop_ = Stop::kBroken;
+      stopped_ = curl_failure(CURLE_BAD_CONTENT_ENCODING, Phase::kBody, is_sent());
       return false;
     }
     if (!add_to_body(*piece)) return false;
@@ -401,31 +399,16 @@ std::int64_t OutboundTransfer::bytes_uploaded() const {
 }
 
 OutboundFailure::Phase OutboundTransfer::phase() const {
-  if (stop_ == Stop::kRules) return Phase::kRules;
+  if (stopped_ && stopped_->phase == Phase::kRules) return Phase::kRules;
   if (phase_ != Phase::kSend) return phase_;
   const bool all_sent = bytes_uploaded() >= static_cast<std::int64_t>(plan_.request.body.size());
   return all_sent ? Phase::kHeaders : Phase::kSend;
 }
 
 std::optional<OutboundFailure> OutboundTransfer::failure() const {
-  if (stop_ == Stop::kRules) return rules_failure(is_sent());
-  if (stop_ == Stop::kHeadTooLong)
-    return OutboundFailure{Errc::kLimitExceeded, Phase::kHeaders, is_sent(),
-                           "the head of the answer is longer than 64 KiB"};
-  if (stop_ == Stop::kBodyTooLong)
-    return OutboundFailure{Errc::kLimitExceeded, Phase::kBody, is_sent(),
-                           "the body of the answer is longer than " +
-                               std::to_string(plan_.request.max_body) + " bytes"};
-  if (stop_ == Stop::kSwitched)
-    return OutboundFailure{Errc::kUnavailable, Phase::kHeaders, is_sent(),
-                           "the host switches to a protocol that was not asked for"};
-  if (stop_ == Stop::kCoding)
-    return OutboundFailure{Errc::kUnavailable, has_head() ? Phase::kBody : Phase::kHeaders,
-                           is_sent(), "the answer has an encoding that was not asked for"};
-  if (stop_ == Stop::kBroken)
-    return curl_failure(CURLE_BAD_CONTENT_ENCODING, Phase::kBody, is_sent());
+  if (stopped_) return stopped_;
   // libcurl treats an end inside the head as the end of an answer.
-  if (stop_ == Stop::kLost || (in_loop_.code == CURLE_OK && !has_head()))
+  if (in_loop_.code == CURLE_OK && !has_head())
     return curl_failure(CURLE_GOT_NOTHING, Phase::kHeaders, is_sent());
   if (in_loop_.code == CURLE_OK && inflater_ && !inflater_->is_whole())
     return OutboundFailure{Errc::kUnavailable, Phase::kBody, is_sent(),

@@ -54,9 +54,7 @@ class OutboundTransfer {
   [[nodiscard]] std::uint64_t dropped_bytes() const { return dropped_bytes_; }
 
   // Whether reading waits for credit; resume() continues it.
-  [[nodiscard]] bool is_paused() const {
-    return has_packed() || (is_paused_ && stop_ == Stop::kNone);
-  }
+  [[nodiscard]] bool is_paused() const { return has_packed() || (is_paused_ && !stopped_); }
   void resume();
 
   [[nodiscard]] bool is_done() const { return in_loop_.code.has_value() && !has_packed(); }
@@ -74,17 +72,6 @@ class OutboundTransfer {
 
  private:
   using Phase = OutboundFailure::Phase;
-  enum class Stop : std::uint8_t {
-    kNone,
-    kRules,
-    kLost,
-    kSwitched,  // to another protocol than HTTP
-    kHeadTooLong,
-    kCoding,  // a coding that was not requested
-    kBroken,  // not valid in its coding
-    kBodyTooLong
-  };
-
   void set_request();
   void set_connection();
   void set_callbacks();
@@ -93,14 +80,14 @@ class OutboundTransfer {
   [[nodiscard]] bool expects_events() const;
   [[nodiscard]] bool may_be_sent_again() const;
   [[nodiscard]] bool may_connect(const IpAddress& address, std::uint16_t port);
+  // False, for libcurl: it must not go on.
+  bool stop(Errc code, Phase phase, std::string why);
   bool take_line(std::string_view line);
   bool end_head();
   bool take_body(std::string_view piece);
   bool add_to_body(std::string_view piece);
   // Whether packed bytes of the body wait.
-  [[nodiscard]] bool has_packed() const {
-    return inflater_ && stop_ == Stop::kNone && inflater_->has_more();
-  }
+  [[nodiscard]] bool has_packed() const { return inflater_ && !stopped_ && inflater_->has_more(); }
   bool unpack();
   int open_socket(const void* address);
 
@@ -118,8 +105,8 @@ class OutboundTransfer {
   std::string codings_;                   // of the body
   std::optional<BodyInflater> inflater_;  // for a body that has a coding
   std::chrono::steady_clock::time_point activity_ = std::chrono::steady_clock::now();
-  Stop stop_ = Stop::kNone;
-  Phase phase_ = Phase::kConnect;  // kSend until the head is complete
+  std::optional<OutboundFailure> stopped_;  // why libcurl was told to stop
+  Phase phase_ = Phase::kConnect;           // kSend until the head is complete
   bool is_paused_ = false;
   bool is_resuming_ = false;
 };
