@@ -158,21 +158,13 @@ HttpRequest describe_head(const http::request<http::string_body>& message, HttpH
 }  // namespace
 
 struct HttpParser::Parts {
-  const NetOptions& options;
   http::request_parser<http::string_body> parser{};
   std::function<void(std::uint64_t, boost::beast::string_view, boost::system::error_code&)>
       extensions_check = check_extensions;  // Beast refers to it
-  HttpResponse refusal{};
-  bool at_line_start = false;  // the used bytes of the head end a line
-  bool head_reported = false;
-  // The fields of the head. Beast adds trailer fields to its message later, and they must not count
-  // as headers.
-  HttpHeaders headers{};
-  bool keep_alive = false;
-  bool expects_continue = false;
 };
 
-HttpParser::HttpParser(const NetOptions& options) : parts_(new Parts{.options = options}) {
+HttpParser::HttpParser(const NetOptions& options)
+    : options_(options), parts_(std::make_unique<Parts>()) {
   parts_->parser.header_limit(static_cast<std::uint32_t>(options.max_header));
   parts_->parser.body_limit(options.max_body);
   parts_->parser.on_chunk_header(parts_->extensions_check);
@@ -183,40 +175,39 @@ HttpParser::~HttpParser() = default;
 HttpParser::Step HttpParser::feed(std::string_view bytes, std::size_t& used) {
   auto& parser = parts_->parser;
   used = 0;
-  if (!parser.is_header_done() && has_bare_line_feed(bytes, parts_->at_line_start)) {
+  if (!parser.is_header_done() && has_bare_line_feed(bytes, at_line_start_)) {
     return refuse(bare_line_feed());
   }
   while (!parser.is_done()) {
-    if (parser.is_header_done() && !parts_->head_reported) break;
+    if (parser.is_header_done() && !head_reported_) break;
     if (used == bytes.size()) return Step::kMore;
     boost::system::error_code error;
     used += parser.put(boost::asio::buffer(bytes.substr(used)), error);
-    if (used > 0) parts_->at_line_start = bytes[used - 1] == '\n';
+    if (used > 0) at_line_start_ = bytes[used - 1] == '\n';
     if (error == http::error::need_more) {
-      if (!parts_->head_reported) return Step::kMore;  // Beast limits the head
+      if (!head_reported_) return Step::kMore;  // Beast limits the head
       // Unused bytes after the head are the line of a chunk or the trailer, which would be kept
       // until it is complete.
       if (has_bare_line_feed(bytes.substr(used), false)) return refuse(bare_line_feed());
       if (ends_in_quotes(bytes.substr(used))) return refuse(refusal_for(http::error::bad_chunk));
-      if (bytes.size() - used <= parts_->options.max_header) return Step::kMore;
+      if (bytes.size() - used <= options_.max_header) return Step::kMore;
       return refuse(
           error_response(400, "bad_request", "a chunk's line or the trailer is too long"));
     }
     // If the Content-Length is too long, the head is complete.
-    if (error == http::error::body_limit && !parts_->head_reported &&
-        check_head() == Step::kRefused) {
+    if (error == http::error::body_limit && !head_reported_ && check_head() == Step::kRefused) {
       return Step::kRefused;
     }
     if (error) return refuse(refusal_for(error));
   }
-  if (parts_->head_reported) return Step::kDone;
+  if (head_reported_) return Step::kDone;
   return check_head();
 }
 
 HttpParser::Step HttpParser::check_head() {
-  parts_->head_reported = true;
+  head_reported_ = true;
   const auto& head = parts_->parser.get();
-  if (head.target().size() > parts_->options.max_target) {
+  if (head.target().size() > options_.max_target) {
     return refuse(error_response(414, "bad_request", "the request's target is too long"));
   }
   // RFC 9112 3.2: exactly one Host, from 1.1 on.
@@ -244,34 +235,19 @@ HttpParser::Step HttpParser::check_head() {
     const std::string_view name = view(field.name_string());
     if (only_a_host_may_send(name)) continue;
     const bool is_host = field.name() == http::field::host;
-    parts_->headers.push_back(
-        {std::string(name), std::string(is_host ? host : view(field.value()))});
+    headers_.push_back({std::string(name), std::string(is_host ? host : view(field.value()))});
   }
   // RFC 9112 section 9.3. Beast looks at one of several fields.
-  const HttpHeaders& headers = parts_->headers;
-  parts_->keep_alive =
-      !header_has_token(headers, "Connection", "close") &&
-      (head.version() >= 11 || header_has_token(headers, "Connection", "keep-alive"));
-  parts_->expects_continue =
+  keep_alive_ = !header_has_token(headers_, "Connection", "close") &&
+                (head.version() >= 11 || header_has_token(headers_, "Connection", "keep-alive"));
+  expects_continue_ =
       head.version() >= 11 && equal_ignoring_case(view(head[http::field::expect]), "100-continue");
   return Step::kHeadDone;
 }
 
 HttpParser::Step HttpParser::refuse(HttpResponse answer) {
-  parts_->refusal = std::move(answer);
+  refusal_ = std::move(answer);
   return Step::kRefused;
-}
-
-const HttpResponse& HttpParser::refusal() const {
-  return parts_->refusal;
-}
-
-bool HttpParser::keep_alive() const {
-  return parts_->keep_alive;
-}
-
-bool HttpParser::expects_continue() const {
-  return parts_->expects_continue;
 }
 
 bool HttpParser::is_http_1_0() const {
@@ -295,13 +271,13 @@ std::size_t HttpParser::body_size() const {
 }
 
 std::optional<HttpRequest> HttpParser::head() const {
-  if (parts_->headers.empty()) return std::nullopt;
-  return describe_head(parts_->parser.get(), parts_->headers);
+  if (headers_.empty()) return std::nullopt;
+  return describe_head(parts_->parser.get(), headers_);
 }
 
 HttpRequest HttpParser::take() {
   auto& message = parts_->parser.get();
-  HttpRequest request = describe_head(message, std::move(parts_->headers));
+  HttpRequest request = describe_head(message, std::move(headers_));
   request.body = std::move(message.body());
   return request;
 }

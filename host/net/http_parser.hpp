@@ -41,11 +41,13 @@ class HttpParser {
   // passes the others again, with new bytes behind them.
   Step feed(std::string_view bytes, std::size_t& used);
 
-  [[nodiscard]] const HttpResponse& refusal() const;
+  [[nodiscard]] const HttpResponse& refusal() const { return refusal_; }
 
   // From kHeadDone on.
-  [[nodiscard]] bool keep_alive() const;        // the client wants the connection to stay open
-  [[nodiscard]] bool expects_continue() const;  // waits for "100 Continue" before it sends the body
+  // Whether the client wants the connection to stay open.
+  [[nodiscard]] bool keep_alive() const { return keep_alive_; }
+  // Whether it waits for "100 Continue" before it sends the body.
+  [[nodiscard]] bool expects_continue() const { return expects_continue_; }
   [[nodiscard]] bool is_http_1_0() const;
   [[nodiscard]] bool has_body() const;  // of at least one byte, or chunked
 
@@ -63,8 +65,17 @@ class HttpParser {
   Step check_head();
   Step refuse(HttpResponse answer);
 
-  struct Parts;
+  struct Parts;  // Beast's
+  const NetOptions& options_;
   std::unique_ptr<Parts> parts_;
+  HttpResponse refusal_;
+  // The fields of the head. Beast adds trailer fields to its message later, and they must not count
+  // as headers.
+  HttpHeaders headers_;
+  bool at_line_start_ = false;  // the used bytes of the head end a line
+  bool head_reported_ = false;
+  bool keep_alive_ = false;
+  bool expects_continue_ = false;
 };
 
 }  // namespace hearth::net
