@@ -10,7 +10,6 @@
 #include "net/tls_handshake.hpp"
 
 #include <boost/asio/basic_socket_acceptor.hpp>
-#include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -83,9 +82,6 @@ class Acceptor {
 
  private:
   using Socket = asio::basic_socket_acceptor<asio::ip::tcp, asio::io_context::executor_type>;
-  using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
-                                           asio::wait_traits<std::chrono::steady_clock>,
-                                           asio::io_context::executor_type>;
 
   Acceptor(const NetOptions& options, const NetSupplies& supplies);
   Result<void> bind(const NetOptions& options);
@@ -107,7 +103,7 @@ class Acceptor {
   LoopShare share_;  // of refused connections and handshakes
   AddressTable addresses_;
   Socket acceptor_;
-  Timer pause_;
+  NetTimer pause_;
   asio::ip::tcp::endpoint endpoint_;
   Owner owner_;
   mutable Mutex tls_mutex_;

@@ -2,8 +2,8 @@
 // Runs libcurl's transfers on a loop: its sockets and its one timer.
 
 #include "net/loop_sockets.hpp"
+#include "net/net_loop.hpp"
 
-#include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include <chrono>
@@ -53,10 +53,7 @@ class CurlLoop {
 
   CurlHandle* const multi_;
   LoopSockets sockets_;
-  asio::basic_waitable_timer<std::chrono::steady_clock,
-                             asio::wait_traits<std::chrono::steady_clock>,
-                             asio::io_context::executor_type>
-      timer_;
+  NetTimer timer_;
   std::size_t transfers_ = 0;
   std::vector<Transfer*> moved_;  // null: removed meanwhile
   // Shared with the timer's waits, because a wait that is already due cannot be cancelled.

@@ -2,10 +2,10 @@
 
 #include "base/assert.hpp"
 #include "net/loop_sockets.hpp"
+#include "net/net_loop.hpp"
 
 #include <sys/time.h>
 
-#include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
@@ -195,10 +195,7 @@ class AresResolver {
   const std::string servers_;
   KeptAddresses kept_;
   LoopSockets sockets_;
-  asio::basic_waitable_timer<std::chrono::steady_clock,
-                             asio::wait_traits<std::chrono::steady_clock>,
-                             asio::io_context::executor_type>
-      timer_;
+  NetTimer timer_;
   ares_channel channel_ = nullptr;
   std::size_t waiting_ = 0;
   // Shared with the timer's waits, because a wait that is already due cannot be cancelled.

@@ -2,11 +2,10 @@
 // One exchange: from its first URL, through redirects, to the end of the answer.
 
 #include "net/credited_body.hpp"
+#include "net/net_loop.hpp"
 #include "net/outbound_target.hpp"
 #include "net/outbound_transfer.hpp"
 #include "net/trust_store.hpp"
-
-#include <boost/asio/basic_waitable_timer.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -76,10 +75,7 @@ class RunningExchange final : public OutboundExchange {
   bool sent_before_ = false;  // in an earlier hop
   bool has_ended_ = false;
 
-  asio::basic_waitable_timer<std::chrono::steady_clock,
-                             asio::wait_traits<std::chrono::steady_clock>,
-                             asio::io_context::executor_type>
-      timer_;
+  NetTimer timer_;
   std::optional<Time> rings_at_;
   std::optional<Time> connect_deadline_;
   std::optional<Time> total_deadline_;

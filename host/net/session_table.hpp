@@ -1,9 +1,9 @@
 #pragma once
 // The connections of one loop, and one timer for all of them.
 
+#include "net/net_loop.hpp"
 #include "net/options.hpp"
 
-#include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include <chrono>
@@ -13,8 +13,6 @@
 #include <memory>
 
 namespace hearth::net {
-
-namespace asio = boost::asio;
 
 // One connection of a table: it has deadlines and can be ended.
 class Session {
@@ -81,10 +79,7 @@ class SessionTable {
   void wind_down_slices(SocketTime now);
   void report_quiet();
 
-  asio::basic_waitable_timer<std::chrono::steady_clock,
-                             asio::wait_traits<std::chrono::steady_clock>,
-                             asio::io_context::executor_type>
-      timer_;
+  NetTimer timer_;
   const std::chrono::milliseconds period_;
   std::list<std::shared_ptr<Session>> sessions_;
   std::function<void()> quiet_;
