@@ -1,7 +1,7 @@
 #include "net/acceptor.hpp"
 
 #include "base/assert.hpp"
-#include "net/refused_connection.hpp"
+#include "net/http_text.hpp"
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <string>
 #include <utility>
 
 #include <pthread.h>
@@ -59,6 +60,49 @@ void adopt(Socket& socket, const tcp& protocol, int descriptor, error_code& erro
   }
   socket.assign(protocol, descriptor, error);
   if (error) ::close(descriptor);
+}
+
+// A connection that gets an answer at most.
+class RefusedConnection final : public Session,
+                                public std::enable_shared_from_this<RefusedConnection> {
+ public:
+  RefusedConnection(LoopShare& share, std::shared_ptr<ByteStream> stream)
+      : share_(share), stream_(std::move(stream)) {}
+
+  void run(const std::optional<HttpResponse>& answer) {
+    deadline_ = std::chrono::steady_clock::now() + share_.options.close_timeout;
+    if (answer) {
+      std::string text;
+      (void)append_head(text, *answer,
+                        {BodyFraming::kLength, answer->body.size(), false, share_.date.now()});
+      stream_->append(text.append(answer->body));
+    }
+    stream_->finish(Linger::kBriefly, [self = shared_from_this()] {
+      self->share_.table.remove(*self);
+      self->share_.connection_ended();
+    });
+  }
+
+  void on_sweep(SocketTime now) override {
+    if (now >= deadline_) cut();
+  }
+  void wind_down() override {}
+  void cut() override { stream_->abort(); }
+
+ private:
+  LoopShare& share_;
+  const std::shared_ptr<ByteStream> stream_;
+  SocketTime deadline_;
+};
+
+// Sends the answer without reading a request, and closes. Without an answer it only ends the
+// connection in order. It is in `share.table` meanwhile.
+std::shared_ptr<Session> refuse_connection(LoopShare& share, std::shared_ptr<ByteStream> stream,
+                                           const std::optional<HttpResponse>& answer) {
+  const auto refused = std::make_shared<RefusedConnection>(share, std::move(stream));
+  share.table.add(refused);
+  refused->run(answer);
+  return refused;
 }
 
 }  // namespace

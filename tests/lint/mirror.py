@@ -63,7 +63,6 @@ TESTED_ELSEWHERE = {
     "net/message_packing": "tests/net/beast_web_socket_deflate_test.cpp",
     "net/curl_loop": "tests/net/outbound_http_test.cpp",
     "net/outbound_transfer": "tests/net/outbound_rules_test.cpp",
-    "net/refused_connection": "tests/net/http_server_test.cpp",
     "net/tcp_stream": "tests/net/byte_stream_test.cpp",
     "server/span_exporter": "tests/process/tracing_test.cpp",
     "server/agent_desk": "tests/server/admin_desk_test.cpp",
