@@ -15,7 +15,7 @@ namespace {
 
 const void* get_extension(const hearth_host* /*host*/, const char* id) noexcept {
   const Registered* const found = find_extension(name_of_extension(id));
-  return found == nullptr ? nullptr : found->table();
+  return found == nullptr ? nullptr : found->table;
 }
 
 // The error that the caller of a failed event gets. The text is the plugin's own and may be any

@@ -71,14 +71,10 @@ Result<void> cancel_alarm(AgentContext& it, std::string_view id) {
   return it.work().alarms().remove(id);
 }
 
-constexpr hearth_alarms_v1 kAlarms = {.set = kDoor<set_agents_alarm>,
-                                      .list = kDoor<list_alarms>,
-                                      .cancel = kDoor<cancel_alarm, DoorKind::kWork>};
-
 }  // namespace
 
-const hearth_alarms_v1& alarms_extension() noexcept {
-  return kAlarms;
-}
+constexpr hearth_alarms_v1 kAlarmsTable = {.set = kDoor<set_agents_alarm>,
+                                           .list = kDoor<list_alarms>,
+                                           .cancel = kDoor<cancel_alarm, DoorKind::kWork>};
 
 }  // namespace hearth::extensions

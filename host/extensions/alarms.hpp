@@ -32,6 +32,6 @@ class AgentContext;
 [[nodiscard]] Result<std::string> alarm_page(AgentContext& agent, std::string_view after,
                                              std::size_t limit);
 
-[[nodiscard]] const hearth_alarms_v1& alarms_extension() noexcept;
+extern const hearth_alarms_v1 kAlarmsTable;
 
 }  // namespace hearth::extensions

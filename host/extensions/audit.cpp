@@ -1,6 +1,5 @@
-#include "extensions/audit.hpp"
-
 #include "extensions/abi_call.hpp"
+#include "extensions/basics.hpp"
 #include "json/json.hpp"
 
 #include <algorithm>
@@ -35,12 +34,8 @@ Result<void> add_audit_entry(AgentContext& it, std::string_view what, std::strin
   return it.audit(what, detail);
 }
 
-constexpr hearth_audit_v1 kAudit = {.record = kDoor<add_audit_entry>};
-
 }  // namespace
 
-const hearth_audit_v1& audit_extension() noexcept {
-  return kAudit;
-}
+constexpr hearth_audit_v1 kAuditTable = {.record = kDoor<add_audit_entry>};
 
 }  // namespace hearth::extensions

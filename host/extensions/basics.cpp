@@ -74,26 +74,13 @@ Result<void> wait_for_person(AgentContext& it, std::string_view key, std::string
   return it.work().waits_for_person(what, key);
 }
 
-constexpr hearth_agent_v1 kAgent = {.evict = kGoneDoor<&AgentContext::evict>,
-                                    .destroy = kGoneDoor<&AgentContext::destroy>,
-                                    .waits_for_person = kGoneDoor<wait_for_person>};
-constexpr hearth_clock_v1 kClock = {.wall_ms = wall_ms, .steady_ns = steady_ns};
-constexpr hearth_log_v1 kLog = {.write = write_log};
-constexpr hearth_random_v1 kRandom = {.fill = fill};
-
 }  // namespace
 
-const hearth_agent_v1& agent_extension() noexcept {
-  return kAgent;
-}
-const hearth_clock_v1& clock_extension() noexcept {
-  return kClock;
-}
-const hearth_log_v1& log_extension() noexcept {
-  return kLog;
-}
-const hearth_random_v1& random_extension() noexcept {
-  return kRandom;
-}
+constexpr hearth_agent_v1 kAgentTable = {.evict = kGoneDoor<&AgentContext::evict>,
+                                         .destroy = kGoneDoor<&AgentContext::destroy>,
+                                         .waits_for_person = kGoneDoor<wait_for_person>};
+constexpr hearth_clock_v1 kClockTable = {.wall_ms = wall_ms, .steady_ns = steady_ns};
+constexpr hearth_log_v1 kLogTable = {.write = write_log};
+constexpr hearth_random_v1 kRandomTable = {.fill = fill};
 
 }  // namespace hearth::extensions

@@ -254,14 +254,10 @@ Result<std::string> list_notices(AgentContext& it, std::string_view after, std::
   return CallExtension(it).list(after, *most);
 }
 
-constexpr hearth_call_v1 kCall{kDoor<start_call>, kDoor<notify_agent>,
-                               kDoor<&CallExtension::caller>, kDoor<list_notices>,
-                               kDoor<&CallExtension::remove>};
-
 }  // namespace
 
-const hearth_call_v1& call_extension() noexcept {
-  return kCall;
-}
+constexpr hearth_call_v1 kCallTable{kDoor<start_call>, kDoor<notify_agent>,
+                                    kDoor<&CallExtension::caller>, kDoor<list_notices>,
+                                    kDoor<&CallExtension::remove>};
 
 }  // namespace hearth::extensions

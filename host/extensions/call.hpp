@@ -59,6 +59,6 @@ class CallExtension {
 [[nodiscard]] durable::NoticeOutcome notice_outcome(const Result<std::string>& outcome,
                                                     std::uint32_t flags);
 
-[[nodiscard]] const hearth_call_v1& call_extension() noexcept;
+extern const hearth_call_v1 kCallTable;
 
 }  // namespace hearth::extensions

@@ -225,7 +225,9 @@ hearth_status request_claims(AgentContext& it, std::uint64_t call, hearth_bytes&
   return give_claims(event.origin == nullptr ? std::string_view() : event.origin->claims, json);
 }
 
-constexpr hearth_connections_v1 kConnections = {
+}  // namespace
+
+constexpr hearth_connections_v1 kConnectionsTable = {
     .next = kDoor<next>,
     .id = kGoneDoor<text<&Client::client_id>>,
     .target = kGoneDoor<text<&Client::target>>,
@@ -241,11 +243,5 @@ constexpr hearth_connections_v1 kConnections = {
     .close = kGoneDoor<&ConnectionExtension::close>,
     .claims = kGoneDoor<client_claims>,
     .request_claims = kDoor<request_claims>};
-
-}  // namespace
-
-const hearth_connections_v1& connections_extension() noexcept {
-  return kConnections;
-}
 
 }  // namespace hearth::extensions

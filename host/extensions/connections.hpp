@@ -43,6 +43,6 @@ class ConnectionExtension final : public AgentExtension {
   std::size_t last_place_ = 0;  // of the client that next() gave last, in Clients::all()
 };
 
-[[nodiscard]] const hearth_connections_v1& connections_extension() noexcept;
+extern const hearth_connections_v1 kConnectionsTable;
 
 }  // namespace hearth::extensions

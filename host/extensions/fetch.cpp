@@ -373,12 +373,8 @@ Result<void> start_fetch(AgentContext& it, const hearth_fetch_request& given, st
   return {};
 }
 
-constexpr hearth_fetch_v1 kFetch = {.start = kDoor<start_fetch>};
-
 }  // namespace
 
-const hearth_fetch_v1& fetch_extension() noexcept {
-  return kFetch;
-}
+constexpr hearth_fetch_v1 kFetchTable = {.start = kDoor<start_fetch>};
 
 }  // namespace hearth::extensions

@@ -73,6 +73,6 @@ class FetchExtension final : public AgentExtension {
   std::shared_ptr<const EgressRules> rules_;  // parsed from `egress_`
 };
 
-[[nodiscard]] const hearth_fetch_v1& fetch_extension() noexcept;
+extern const hearth_fetch_v1 kFetchTable;
 
 }  // namespace hearth::extensions

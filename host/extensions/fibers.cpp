@@ -321,23 +321,19 @@ Result<void> once_fiber(AgentContext& it, hearth_fiber fiber, std::string_view m
   return {};
 }
 
-constexpr hearth_fibers_v1 kFibers{.start = kGoneDoor<start_fiber>,
-                                   .resume = kDoor<resume_fiber>,
-                                   .stash = kGoneDoor<&FiberExtension::stash>,
-                                   .settle = kGoneDoor<settle_fiber>,
-                                   .inspect = kDoor<inspect_fiber>,
-                                   .list = kDoor<list_fibers>,
-                                   .cancel = kDoor<cancel_fiber>,
-                                   .resolve = kDoor<resolve_fiber>,
-                                   .revive = kDoor<revive_fiber, DoorKind::kWork>,
-                                   .remove = kDoor<remove_fibers>,
-                                   .once = kGoneDoor<once_fiber, DoorKind::kWork>,
-                                   .works_for = kDoor<&AgentContext::works_for>};
-
 }  // namespace
 
-const hearth_fibers_v1& fibers_extension() noexcept {
-  return kFibers;
-}
+constexpr hearth_fibers_v1 kFibersTable{.start = kGoneDoor<start_fiber>,
+                                        .resume = kDoor<resume_fiber>,
+                                        .stash = kGoneDoor<&FiberExtension::stash>,
+                                        .settle = kGoneDoor<settle_fiber>,
+                                        .inspect = kDoor<inspect_fiber>,
+                                        .list = kDoor<list_fibers>,
+                                        .cancel = kDoor<cancel_fiber>,
+                                        .resolve = kDoor<resolve_fiber>,
+                                        .revive = kDoor<revive_fiber, DoorKind::kWork>,
+                                        .remove = kDoor<remove_fibers>,
+                                        .once = kGoneDoor<once_fiber, DoorKind::kWork>,
+                                        .works_for = kDoor<&AgentContext::works_for>};
 
 }  // namespace hearth::extensions

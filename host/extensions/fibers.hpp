@@ -55,6 +55,6 @@ void tell_clients_of_turns(Clients& clients, DurableWork& work);
 // The frames about turns for a client that has just connected (FiberTurns::standing()).
 [[nodiscard]] std::vector<std::string> frames_of_standing_turns(DurableWork& work);
 
-[[nodiscard]] const hearth_fibers_v1& fibers_extension() noexcept;
+extern const hearth_fibers_v1 kFibersTable;
 
 }  // namespace hearth::extensions

@@ -1,7 +1,6 @@
-#include "extensions/http.hpp"
-
 #include "base/http_token.hpp"
 #include "extensions/abi_call.hpp"
+#include "extensions/basics.hpp"
 
 #include <memory>
 #include <string>
@@ -101,17 +100,13 @@ Result<void> read_body(AgentContext& it, CallId call, std::uint64_t window, std:
   return {};
 }
 
-constexpr hearth_http_v1 kHttp = {.target = kGoneDoor<request_target>,
-                                  .header = kGoneDoor<request_header>,
-                                  .header_at = kGoneDoor<request_header_at>,
-                                  .set_status = kGoneDoor<set_status>,
-                                  .add_header = kGoneDoor<add_header>,
-                                  .read_body = kGoneDoor<read_body>};
-
 }  // namespace
 
-const hearth_http_v1& http_extension() noexcept {
-  return kHttp;
-}
+constexpr hearth_http_v1 kHttpTable = {.target = kGoneDoor<request_target>,
+                                       .header = kGoneDoor<request_header>,
+                                       .header_at = kGoneDoor<request_header_at>,
+                                       .set_status = kGoneDoor<set_status>,
+                                       .add_header = kGoneDoor<add_header>,
+                                       .read_body = kGoneDoor<read_body>};
 
 }  // namespace hearth::extensions

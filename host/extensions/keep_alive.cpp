@@ -26,15 +26,7 @@ Result<void> KeepAliveExtension::release() {
   return {};
 }
 
-namespace {
-
-constexpr hearth_keep_alive_v1 kKeepAlive{kDoor<&KeepAliveExtension::acquire>,
-                                          kDoor<&KeepAliveExtension::release>};
-
-}  // namespace
-
-const hearth_keep_alive_v1& keep_alive_extension() noexcept {
-  return kKeepAlive;
-}
+constexpr hearth_keep_alive_v1 kKeepAliveTable{kDoor<&KeepAliveExtension::acquire>,
+                                               kDoor<&KeepAliveExtension::release>};
 
 }  // namespace hearth::extensions

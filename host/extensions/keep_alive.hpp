@@ -28,6 +28,6 @@ class KeepAliveExtension final : public AgentExtension {
   std::size_t held_ = 0;
 };
 
-[[nodiscard]] const hearth_keep_alive_v1& keep_alive_extension() noexcept;
+extern const hearth_keep_alive_v1 kKeepAliveTable;
 
 }  // namespace hearth::extensions

@@ -199,16 +199,12 @@ void values_usage(AgentContext& it, std::uint64_t* keys, std::uint64_t* bytes) {
   if (bytes != nullptr) *bytes = used.bytes;
 }
 
-constexpr hearth_kv_v1 kKv = {.get = kDoor<&KvExtension::get>,
-                              .put = kDoor<put_value>,
-                              .remove = kDoor<&KvExtension::remove>,
-                              .list = kDoor<list_values>,
-                              .usage = kDoor<values_usage>};
-
 }  // namespace
 
-const hearth_kv_v1& kv_extension() noexcept {
-  return kKv;
-}
+constexpr hearth_kv_v1 kKvTable = {.get = kDoor<&KvExtension::get>,
+                                   .put = kDoor<put_value>,
+                                   .remove = kDoor<&KvExtension::remove>,
+                                   .list = kDoor<list_values>,
+                                   .usage = kDoor<values_usage>};
 
 }  // namespace hearth::extensions

@@ -62,6 +62,6 @@ class KvExtension final : public AgentExtension {
   bool exists_ = false;
 };
 
-[[nodiscard]] const hearth_kv_v1& kv_extension() noexcept;
+extern const hearth_kv_v1 kKvTable;
 
 }  // namespace hearth::extensions

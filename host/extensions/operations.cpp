@@ -346,7 +346,9 @@ Result<void> set_operation_cost(AgentContext& it, std::string_view id, std::uint
   return it.work().operations().set_cost(id, cost);
 }
 
-constexpr hearth_operations_v1 kOperations = {
+}  // namespace
+
+constexpr hearth_operations_v1 kOperationsTable = {
     .begin = kDoor<begin_operation>,
     .settle = kGoneDoor<settle_operation>,
     .inspect = kDoor<inspect_operation>,
@@ -357,11 +359,5 @@ constexpr hearth_operations_v1 kOperations = {
     .drop_answer = kDoor<drop_operation_answer, DoorKind::kWork>,
     .set_cost = kDoor<set_operation_cost, DoorKind::kWork>,
     .describe = kDoor<&WorkSpans::describe>};
-
-}  // namespace
-
-const hearth_operations_v1& operations_extension() noexcept {
-  return kOperations;
-}
 
 }  // namespace hearth::extensions

@@ -69,6 +69,6 @@ using OperationKinds = std::map<std::string, durable::Effect, std::less<>>;
 [[nodiscard]] std::optional<durable::Effect> effect_in(const OperationKinds& kinds,
                                                        std::string_view kind);
 
-[[nodiscard]] const hearth_operations_v1& operations_extension() noexcept;
+extern const hearth_operations_v1 kOperationsTable;
 
 }  // namespace hearth::extensions

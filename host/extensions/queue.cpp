@@ -70,14 +70,10 @@ Result<void> retry_item(AgentContext& it, std::string_view id) {
   return it.work().queue().retry(id);
 }
 
-constexpr hearth_queue_v1 kQueue{kDoor<push_agents_item>, kDoor<get_item>,
-                                 kDoor<list_items>,       kDoor<remove_item, DoorKind::kWork>,
-                                 kDoor<remove_items>,     kDoor<retry_item, DoorKind::kWork>};
-
 }  // namespace
 
-const hearth_queue_v1& queue_extension() noexcept {
-  return kQueue;
-}
+constexpr hearth_queue_v1 kQueueTable{kDoor<push_agents_item>, kDoor<get_item>,
+                                      kDoor<list_items>,       kDoor<remove_item, DoorKind::kWork>,
+                                      kDoor<remove_items>,     kDoor<retry_item, DoorKind::kWork>};
 
 }  // namespace hearth::extensions

@@ -19,6 +19,6 @@ namespace hearth::extensions {
 [[nodiscard]] Result<std::string> push_item(AgentContext& agent,
                                             const durable::QueueRequest& request);
 
-[[nodiscard]] const hearth_queue_v1& queue_extension() noexcept;
+extern const hearth_queue_v1 kQueueTable;
 
 }  // namespace hearth::extensions

@@ -1,13 +1,11 @@
 #include "extensions/registry.hpp"
 
 #include "extensions/alarms.hpp"
-#include "extensions/audit.hpp"
 #include "extensions/basics.hpp"
 #include "extensions/call.hpp"
 #include "extensions/connections.hpp"
 #include "extensions/fetch.hpp"
 #include "extensions/fibers.hpp"
-#include "extensions/http.hpp"
 #include "extensions/keep_alive.hpp"
 #include "extensions/kv.hpp"
 #include "extensions/operations.hpp"
@@ -15,7 +13,6 @@
 #include "extensions/schedule.hpp"
 #include "extensions/sql.hpp"
 #include "extensions/state.hpp"
-#include "extensions/subagents.hpp"
 #include "extensions/watched_functions.hpp"
 
 #include <algorithm>
@@ -29,9 +26,9 @@ namespace {
 
 template <auto kTable, class... Entries>
 constexpr auto make_watched() {
-  auto table = std::remove_cvref_t<decltype(kTable())>();
+  auto table = std::remove_cvref_t<decltype(*kTable)>();
   static_assert(sizeof...(Entries) * sizeof(void*) == sizeof(table), "each function is watched");
-  watch<[](const hearth_host*) { return &kTable(); }, Entries...>(table);
+  watch<[](const hearth_host*) { return kTable; }, Entries...>(table);
   return table;
 }
 
@@ -40,7 +37,7 @@ constexpr auto kWatchedTable = make_watched<kTable, Entries...>();
 
 template <auto kTable, class... Entries>
 constexpr Registered registered(std::string_view id) {
-  return {id, []() -> const void* { return &kTable(); }, &kWatchedTable<kTable, Entries...>};
+  return {id, kTable, &kWatchedTable<kTable, Entries...>};
 }
 
 // The function of this name in the extension's table.
@@ -49,17 +46,17 @@ constexpr Registered registered(std::string_view id) {
          "hearth." #extension "/1 " #function __VA_OPT__(, ) __VA_ARGS__>
 
 constexpr auto kRegistered = std::to_array<Registered>({
-    registered<&agent_extension, HEARTH_WATCHED(agent, evict), HEARTH_WATCHED(agent, destroy),
+    registered<&kAgentTable, HEARTH_WATCHED(agent, evict), HEARTH_WATCHED(agent, destroy),
                HEARTH_WATCHED(agent, waits_for_person)>(HEARTH_EXT_AGENT),
-    registered<&alarms_extension, HEARTH_WATCHED(alarms, set), HEARTH_WATCHED(alarms, list),
+    registered<&kAlarmsTable, HEARTH_WATCHED(alarms, set), HEARTH_WATCHED(alarms, list),
                HEARTH_WATCHED(alarms, cancel)>(HEARTH_EXT_ALARMS),
-    registered<&audit_extension, HEARTH_WATCHED(audit, record)>(HEARTH_EXT_AUDIT),
-    registered<&call_extension, HEARTH_WATCHED(call, start), HEARTH_WATCHED(call, notify),
+    registered<&kAuditTable, HEARTH_WATCHED(audit, record)>(HEARTH_EXT_AUDIT),
+    registered<&kCallTable, HEARTH_WATCHED(call, start), HEARTH_WATCHED(call, notify),
                HEARTH_WATCHED(call, caller), HEARTH_WATCHED(call, list),
                HEARTH_WATCHED(call, remove)>(HEARTH_EXT_CALL),
-    registered<&clock_extension, HEARTH_WATCHED(clock, wall_ms, Tag::kAny),
+    registered<&kClockTable, HEARTH_WATCHED(clock, wall_ms, Tag::kAny),
                HEARTH_WATCHED(clock, steady_ns, Tag::kAny)>(HEARTH_EXT_CLOCK),
-    registered<&connections_extension, HEARTH_WATCHED(connections, next),
+    registered<&kConnectionsTable, HEARTH_WATCHED(connections, next),
                HEARTH_WATCHED(connections, id), HEARTH_WATCHED(connections, target),
                HEARTH_WATCHED(connections, header), HEARTH_WATCHED(connections, add_tag),
                HEARTH_WATCHED(connections, tag), HEARTH_WATCHED(connections, flags),
@@ -68,37 +65,37 @@ constexpr auto kRegistered = std::to_array<Registered>({
                HEARTH_WATCHED(connections, broadcast), HEARTH_WATCHED(connections, close),
                HEARTH_WATCHED(connections, claims), HEARTH_WATCHED(connections, request_claims)>(
         HEARTH_EXT_CONNECTIONS),
-    registered<&fetch_extension, HEARTH_WATCHED(fetch, start)>(HEARTH_EXT_FETCH),
-    registered<&fibers_extension, HEARTH_WATCHED(fibers, start), HEARTH_WATCHED(fibers, resume),
+    registered<&kFetchTable, HEARTH_WATCHED(fetch, start)>(HEARTH_EXT_FETCH),
+    registered<&kFibersTable, HEARTH_WATCHED(fibers, start), HEARTH_WATCHED(fibers, resume),
                HEARTH_WATCHED(fibers, stash), HEARTH_WATCHED(fibers, settle),
                HEARTH_WATCHED(fibers, inspect), HEARTH_WATCHED(fibers, list),
                HEARTH_WATCHED(fibers, cancel), HEARTH_WATCHED(fibers, resolve),
                HEARTH_WATCHED(fibers, revive), HEARTH_WATCHED(fibers, remove),
                HEARTH_WATCHED(fibers, once), HEARTH_WATCHED(fibers, works_for)>(HEARTH_EXT_FIBERS),
-    registered<&http_extension, HEARTH_WATCHED(http, target), HEARTH_WATCHED(http, header),
+    registered<&kHttpTable, HEARTH_WATCHED(http, target), HEARTH_WATCHED(http, header),
                HEARTH_WATCHED(http, header_at), HEARTH_WATCHED(http, set_status),
                HEARTH_WATCHED(http, add_header), HEARTH_WATCHED(http, read_body)>(HEARTH_EXT_HTTP),
-    registered<&keep_alive_extension, HEARTH_WATCHED(keep_alive, acquire),
+    registered<&kKeepAliveTable, HEARTH_WATCHED(keep_alive, acquire),
                HEARTH_WATCHED(keep_alive, release)>(HEARTH_EXT_KEEP_ALIVE),
-    registered<&kv_extension, HEARTH_WATCHED(kv, get), HEARTH_WATCHED(kv, put),
+    registered<&kKvTable, HEARTH_WATCHED(kv, get), HEARTH_WATCHED(kv, put),
                HEARTH_WATCHED(kv, remove), HEARTH_WATCHED(kv, list), HEARTH_WATCHED(kv, usage)>(
         HEARTH_EXT_KV),
-    registered<&log_extension, HEARTH_WATCHED(log, write, Tag::kAny)>(HEARTH_EXT_LOG),
-    registered<&operations_extension, HEARTH_WATCHED(operations, begin),
+    registered<&kLogTable, HEARTH_WATCHED(log, write, Tag::kAny)>(HEARTH_EXT_LOG),
+    registered<&kOperationsTable, HEARTH_WATCHED(operations, begin),
                HEARTH_WATCHED(operations, settle), HEARTH_WATCHED(operations, inspect),
                HEARTH_WATCHED(operations, list), HEARTH_WATCHED(operations, resolve),
                HEARTH_WATCHED(operations, answer), HEARTH_WATCHED(operations, path),
                HEARTH_WATCHED(operations, drop_answer), HEARTH_WATCHED(operations, set_cost),
                HEARTH_WATCHED(operations, describe)>(HEARTH_EXT_OPERATIONS),
-    registered<&queue_extension, HEARTH_WATCHED(queue, push), HEARTH_WATCHED(queue, get),
+    registered<&kQueueTable, HEARTH_WATCHED(queue, push), HEARTH_WATCHED(queue, get),
                HEARTH_WATCHED(queue, list), HEARTH_WATCHED(queue, remove),
                HEARTH_WATCHED(queue, remove_all), HEARTH_WATCHED(queue, retry)>(HEARTH_EXT_QUEUE),
-    registered<&random_extension, HEARTH_WATCHED(random, fill, Tag::kAny)>(HEARTH_EXT_RANDOM),
-    registered<&schedule_extension, HEARTH_WATCHED(schedule, create), HEARTH_WATCHED(schedule, get),
+    registered<&kRandomTable, HEARTH_WATCHED(random, fill, Tag::kAny)>(HEARTH_EXT_RANDOM),
+    registered<&kScheduleTable, HEARTH_WATCHED(schedule, create), HEARTH_WATCHED(schedule, get),
                HEARTH_WATCHED(schedule, list), HEARTH_WATCHED(schedule, cancel),
                HEARTH_WATCHED(schedule, pause), HEARTH_WATCHED(schedule, retry)>(
         HEARTH_EXT_SCHEDULE),
-    registered<&sql_extension, HEARTH_WATCHED(sql, prepare), HEARTH_WATCHED(sql, bind_null),
+    registered<&kSqlTable, HEARTH_WATCHED(sql, prepare), HEARTH_WATCHED(sql, bind_null),
                HEARTH_WATCHED(sql, bind_int64), HEARTH_WATCHED(sql, bind_double),
                HEARTH_WATCHED(sql, bind_text), HEARTH_WATCHED(sql, bind_blob),
                HEARTH_WATCHED(sql, step), HEARTH_WATCHED(sql, column_count),
@@ -109,9 +106,9 @@ constexpr auto kRegistered = std::to_array<Registered>({
                HEARTH_WATCHED(sql, last_insert_rowid), HEARTH_WATCHED(sql, begin_savepoint),
                HEARTH_WATCHED(sql, release_savepoint), HEARTH_WATCHED(sql, rollback_savepoint)>(
         HEARTH_EXT_SQL),
-    registered<&state_extension, HEARTH_WATCHED(state, get), HEARTH_WATCHED(state, set),
+    registered<&kStateTable, HEARTH_WATCHED(state, get), HEARTH_WATCHED(state, set),
                HEARTH_WATCHED(state, set_default), HEARTH_WATCHED(state, unset)>(HEARTH_EXT_STATE),
-    registered<&subagents_extension, HEARTH_WATCHED(subagents, list),
+    registered<&kSubAgentsTable, HEARTH_WATCHED(subagents, list),
                HEARTH_WATCHED(subagents, destroy), HEARTH_WATCHED(subagents, path)>(
         HEARTH_EXT_SUBAGENTS),
 });

@@ -7,10 +7,10 @@
 namespace hearth::extensions {
 
 struct Registered {
-  std::string_view id;     // "hearth.queue/1"
-  const void* (*table)();  // of C functions, the same for every library: the first argument of each
-                           // function is the host that it serves
-  const void* watched;     // the same, with each call watched: watched_tables.hpp
+  std::string_view id;  // "hearth.queue/1"
+  const void* table;    // of C functions, the same for every library: the first argument of each
+                        // function is the host that it serves
+  const void* watched;  // the same, with each call watched: watched_tables.hpp
 };
 
 // In the order of their ids.

@@ -99,17 +99,13 @@ Result<void> retry_schedule(AgentContext& it, std::string_view id) {
   return it.work().schedules().retry(id);
 }
 
-constexpr hearth_schedule_v1 kSchedule{kDoor<create_agents_schedule>,
-                                       kDoor<get_schedule>,
-                                       kDoor<list_schedules>,
-                                       kDoor<cancel_schedule>,
-                                       kDoor<pause_schedule, DoorKind::kWork>,
-                                       kDoor<retry_schedule, DoorKind::kWork>};
-
 }  // namespace
 
-const hearth_schedule_v1& schedule_extension() noexcept {
-  return kSchedule;
-}
+constexpr hearth_schedule_v1 kScheduleTable{kDoor<create_agents_schedule>,
+                                            kDoor<get_schedule>,
+                                            kDoor<list_schedules>,
+                                            kDoor<cancel_schedule>,
+                                            kDoor<pause_schedule, DoorKind::kWork>,
+                                            kDoor<retry_schedule, DoorKind::kWork>};
 
 }  // namespace hearth::extensions

@@ -19,6 +19,6 @@ namespace hearth::extensions {
     AgentContext& agent, const durable::ScheduleRequest& request);
 Result<void> cancel_schedule(AgentContext& agent, std::string_view id);
 
-[[nodiscard]] const hearth_schedule_v1& schedule_extension() noexcept;
+extern const hearth_schedule_v1 kScheduleTable;
 
 }  // namespace hearth::extensions

@@ -167,7 +167,9 @@ hearth_status rollback_savepoint(AgentContext& it, std::uint32_t depth) {
   return end_savepoint(it, sql_of(it).rollback_to(SavepointHandle{depth}));
 }
 
-constexpr hearth_sql_v1 kSql = {
+}  // namespace
+
+constexpr hearth_sql_v1 kSqlTable = {
     .prepare = kDoor<prepare>,
     .bind_null = kDoor<bind<&PluginSql::bind_null>>,
     .bind_int64 = kDoor<bind<&PluginSql::bind_int64, std::int64_t>>,
@@ -188,11 +190,5 @@ constexpr hearth_sql_v1 kSql = {
     .begin_savepoint = kDoor<begin_savepoint>,
     .release_savepoint = kDoor<release_savepoint>,
     .rollback_savepoint = kDoor<rollback_savepoint>};
-
-}  // namespace
-
-const hearth_sql_v1& sql_extension() noexcept {
-  return kSql;
-}
 
 }  // namespace hearth::extensions

@@ -28,6 +28,6 @@ class SqlExtension final : public AgentExtension {
   storage::PluginSql sql_;
 };
 
-[[nodiscard]] const hearth_sql_v1& sql_extension() noexcept;
+extern const hearth_sql_v1 kSqlTable;
 
 }  // namespace hearth::extensions

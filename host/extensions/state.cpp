@@ -90,15 +90,11 @@ Result<void> set_default_state(AgentContext& it, AnyBytes json) {
   return it.of<StateExtension>().set_default(json.bytes);
 }
 
-constexpr hearth_state_v1 kState = {.get = kDoor<get_state>,
-                                    .set = kGoneDoor<set_state>,
-                                    .set_default = kDoor<set_default_state>,
-                                    .unset = kDoor<&StateExtension::unset>};
-
 }  // namespace
 
-const hearth_state_v1& state_extension() noexcept {
-  return kState;
-}
+constexpr hearth_state_v1 kStateTable = {.get = kDoor<get_state>,
+                                         .set = kGoneDoor<set_state>,
+                                         .set_default = kDoor<set_default_state>,
+                                         .unset = kDoor<&StateExtension::unset>};
 
 }  // namespace hearth::extensions

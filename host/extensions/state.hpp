@@ -47,6 +47,6 @@ class StateExtension final : public AgentExtension {
   std::optional<std::string> default_;  // used while no state is stored
 };
 
-[[nodiscard]] const hearth_state_v1& state_extension() noexcept;
+extern const hearth_state_v1 kStateTable;
 
 }  // namespace hearth::extensions

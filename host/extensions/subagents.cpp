@@ -1,7 +1,6 @@
-#include "extensions/subagents.hpp"
-
 #include "base/names.hpp"
 #include "extensions/abi_call.hpp"
+#include "extensions/basics.hpp"
 #include "extensions/sub_agents_port.hpp"
 #include "json/json_text.hpp"
 
@@ -84,14 +83,10 @@ Result<std::string> path_of_agent(AgentContext& it) {
   return json + ']';
 }
 
-constexpr hearth_subagents_v1 kSubAgents = {.list = kDoor<list_sub_agents>,
-                                            .destroy = kDoor<destroy_sub_agent>,
-                                            .path = kDoor<path_of_agent>};
-
 }  // namespace
 
-const hearth_subagents_v1& subagents_extension() noexcept {
-  return kSubAgents;
-}
+constexpr hearth_subagents_v1 kSubAgentsTable = {.list = kDoor<list_sub_agents>,
+                                                 .destroy = kDoor<destroy_sub_agent>,
+                                                 .path = kDoor<path_of_agent>};
 
 }  // namespace hearth::extensions

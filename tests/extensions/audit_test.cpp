@@ -1,6 +1,5 @@
-#include "extensions/audit.hpp"
-
 #include "extensions/abi_fixture.hpp"
+#include "extensions/basics.hpp"
 
 #include <gtest/gtest.h>
 

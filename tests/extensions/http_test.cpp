@@ -1,6 +1,5 @@
-#include "extensions/http.hpp"
-
 #include "extensions/abi_fixture.hpp"
+#include "extensions/basics.hpp"
 
 #include <gtest/gtest.h>
 

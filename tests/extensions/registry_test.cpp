@@ -13,10 +13,10 @@ namespace {
 TEST(RegistryTest, TheExtensionsAreSortedAndEachHasATableOfItsOwn) {
   std::vector<const void*> tables;
   for (const Registered& each : registered_extensions()) {
-    ASSERT_NE(each.table(), nullptr) << each.id;
+    ASSERT_NE(each.table, nullptr) << each.id;
     EXPECT_EQ(find_extension(each.id), &each) << each.id;
-    EXPECT_EQ(std::ranges::count(tables, each.table()), 0) << each.id;
-    tables.push_back(each.table());
+    EXPECT_EQ(std::ranges::count(tables, each.table), 0) << each.id;
+    tables.push_back(each.table);
   }
   EXPECT_FALSE(tables.empty());
   EXPECT_TRUE(std::ranges::is_sorted(registered_extensions(), {}, &Registered::id));

@@ -1,6 +1,5 @@
-#include "extensions/subagents.hpp"
-
 #include "extensions/abi_fixture.hpp"
+#include "extensions/basics.hpp"
 #include "extensions/sub_agents_port.hpp"
 
 #include <gtest/gtest.h>
@@ -53,7 +52,7 @@ class SubAgentsExtensionTest : OnePort, public AbiHostTest {
   }
 
   using OnePort::port_;
-  const hearth_subagents_v1& table_ = subagents_extension();
+  const hearth_subagents_v1& table_ = kSubAgentsTable;
 };
 
 TEST_F(SubAgentsExtensionTest, ListsThoseRightBelowWithTheirOwnNames) {
@@ -104,7 +103,7 @@ class SubAgentsWithoutPortTest : public AbiHostTest {};
 
 TEST_F(SubAgentsWithoutPortTest, AHostThatKeepsNoneSaysSo) {
   hearth_bytes json{};
-  const hearth_subagents_v1& table = subagents_extension();
+  const hearth_subagents_v1& table = kSubAgentsTable;
   EXPECT_EQ(table.list(host_, kAgent, nullptr, &json), HEARTH_E_UNSUPPORTED);
   EXPECT_EQ(table.destroy(host_, kAgent, slice("Chat"), slice("a")), HEARTH_E_UNSUPPORTED);
 }

@@ -1,5 +1,4 @@
 // Agents below agents: their shard, their list, and their end together with the agent above.
-#include "extensions/subagents.hpp"
 #include "runtime/fakes.hpp"
 #include "runtime/shard.hpp"
 #include "storage/directory.hpp"
