@@ -8,7 +8,7 @@ namespace hearth::storage {
 
 Statement& KeptStatements::get(sqlite3& connection, std::string_view literal,
                                std::string_view before) {
-  Kept& kept = statements_[literal.data()];
+  Kept& kept = statements_[{before.data(), literal.data()}];
   kept.used = true;
   if (kept.statement == nullptr) {
     kept.statement = before.empty() ? std::make_unique<Statement>(connection, literal)

@@ -39,6 +39,13 @@ TEST_F(KeptStatementsTest, OneIsPreparedOnce) {
   EXPECT_EQ(texts(), "SELECT 1,SELECT 7");
 }
 
+TEST_F(KeptStatementsTest, OneEndOfTwoTextsIsTwoStatements) {
+  constexpr std::string_view kEnd = " 7";
+  EXPECT_EQ(ask(kEnd, "SELECT"), 7);
+  EXPECT_EQ(ask(kEnd, "SELECT -"), -7);
+  EXPECT_EQ(ask(kEnd, "SELECT"), 7);
+}
+
 TEST_F(KeptStatementsTest, WhatWasNotUsedSinceTheLastCallIsFinalised) {
   constexpr std::string_view kOne = "SELECT 1";
   constexpr std::string_view kTwo = "SELECT 2";
