@@ -5,9 +5,9 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "durable/back_off.hpp"
 #include "durable/counted_jobs.hpp"
 #include "durable/jobs.hpp"
+#include "durable/retry_policy.hpp"
 #include "storage/agent_database.hpp"
 
 #include <array>

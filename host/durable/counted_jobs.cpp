@@ -1,6 +1,6 @@
 #include "durable/counted_jobs.hpp"
 
-#include "durable/back_off.hpp"
+#include "durable/retry_policy.hpp"
 
 #include <algorithm>
 #include <array>

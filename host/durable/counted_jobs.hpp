@@ -4,13 +4,12 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "durable/job_count.hpp"
 #include "durable/job_line.hpp"
 #include "durable/jobs.hpp"
 #include "durable/wake.hpp"
-#include "durable/work_part.hpp"
 #include "storage/agent_database.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -58,6 +57,39 @@ struct TryEnded {
   friend bool operator==(const TryEnded&, const TryEnded&) = default;
 };
 
+// Whether an agent has fewer jobs of a kind than a limit, without reading each row.
+//
+// It holds an upper bound of the number. Only if the bound reaches the limit, it counts the rows.
+//
+// Threads    The agent's shard.  Lifetime  `jobs` outlives it.  Failure  StorageError.
+class JobCount {
+ public:
+  JobCount(Jobs& jobs, JobKind kind) : jobs_(jobs), kind_(kind) {}
+
+  // Whether the agent has fewer than `most` jobs of the kind.
+  [[nodiscard]] bool below(std::size_t most) {
+    if (!size_) size_ = jobs_.count_bound(kind_);
+    if (*size_ < most || is_exact_) return *size_ < most;
+    size_ = jobs_.count(kind_);
+    is_exact_ = true;
+    return *size_ < most;
+  }
+  void added() {
+    if (size_) ++*size_;
+  }
+  void removed(std::size_t count) {
+    if (size_) *size_ -= std::min(*size_, count);
+  }
+  // An unknown number of rows was removed: the next below() that reaches the limit counts again.
+  void removed_some() { is_exact_ = false; }
+
+ private:
+  Jobs& jobs_;
+  const JobKind kind_;
+  std::optional<std::size_t> size_;  // the number or an upper bound; nothing: not read yet
+  bool is_exact_ = false;
+};
+
 // begin_next() adds one to Job::claims (all tries) and one to Job::interruptions. ended() sets
 // interruptions to 0, and a success Job::fatal_attempts too. An interruption on purpose takes one
 // from both of the first.
@@ -70,7 +102,12 @@ struct TryEnded {
 //  P2 Wakes    On disk, the first job of a lane is claimed or has a due_at, and those behind it
 //              wake no agent.
 //
-// Threads, Durable, Failure   As Jobs.
+// Durable    Methods write into the agent's implicit transaction. The caller commits: after
+//            begin_next() before the try begins, with the turn for the others.
+// Savepoints  No member may be called while a savepoint of the agent's code is open: a rollback
+//             would not reach the state in memory here.
+// Threads    The agent's shard.
+// Failure    Result for a caller's mistake, StorageError for the disk.
 class CountedJobs : public WorkPart, protected LinePolicy<Job> {
  public:
   // `max_crashes`: as JobLine.

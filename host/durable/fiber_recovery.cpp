@@ -1,7 +1,7 @@
 #include "durable/fiber_recovery.hpp"
 
 #include "base/assert.hpp"
-#include "durable/back_off.hpp"
+#include "durable/retry_policy.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "durable/fibers.hpp"
 
-#include "durable/back_off.hpp"
+#include "durable/retry_policy.hpp"
 
 #include <utility>
 

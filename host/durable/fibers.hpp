@@ -4,7 +4,7 @@
 
 #include "durable/fiber_records.hpp"
 #include "durable/fiber_request.hpp"
-#include "durable/work_part.hpp"
+#include "durable/job_line.hpp"
 
 #include <string>
 #include <string_view>

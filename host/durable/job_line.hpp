@@ -6,7 +6,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "durable/back_off.hpp"
+#include "durable/retry_policy.hpp"
 #include "durable/wake.hpp"
 
 #include <algorithm>
@@ -85,6 +85,33 @@ struct GivenUp {
   std::string_view why;  // a literal, for logs and records
 
   friend bool operator==(const GivenUp&, const GivenUp&) = default;
+};
+
+// How the agent's code has ended a try.
+enum class TryOutcome {
+  kDone,
+  kFailed,
+  kHopeless,   // failed, and no further try could end better
+  kNeedsCode,  // this version of the class cannot do it
+};
+
+// One kind of an agent's durable work, as DurableWork uses it.
+//
+// Threads    The agent's shard.  Failure  StorageError.
+class WorkPart {
+ public:
+  // Releases the database. Afterwards only wake() may be called.
+  virtual void close() = 0;
+  // The instance ends on purpose: interrupts the work in progress, which does not count as a try.
+  virtual void interrupt_on_purpose() = 0;
+  // True if some work would probably begin now.
+  [[nodiscard]] virtual bool due() const = 0;
+  // When the agent must be awake again for this kind.
+  // needs_person: since load(), work of it has died or begun to wait for code.
+  [[nodiscard]] virtual Wake wake() const = 0;
+
+ protected:
+  ~WorkPart() = default;
 };
 
 // What a kind of jobs decides. JobLine calls these functions. A function that takes a Row& writes

@@ -3,13 +3,13 @@
 // their meaning for authors.
 
 #include "durable/fibers.hpp"
+#include "durable/job_line.hpp"
 #include "durable/operation_identity.hpp"
 #include "durable/operation_limits.hpp"
 #include "durable/operation_records.hpp"
 #include "durable/operation_requests.hpp"
 #include "durable/operation_transitions.hpp"
 #include "durable/unsettled_operations.hpp"
-#include "durable/work_part.hpp"
 
 #include <vector>
 

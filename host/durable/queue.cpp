@@ -1,9 +1,9 @@
 #include "durable/queue.hpp"
 
 #include "base/utf8.hpp"
-#include "durable/back_off.hpp"
 #include "durable/fiber_record.hpp"
 #include "durable/record_page.hpp"
+#include "durable/retry_policy.hpp"
 #include "json/json_object_text.hpp"
 #include "json/json_scanner.hpp"
 

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <limits>
+#include <string>
 
 namespace hearth::durable {
 namespace {
@@ -45,6 +48,17 @@ std::chrono::milliseconds retry_wait(const RetryPolicy& policy, int attempt, Ran
   std::memcpy(&number, bytes.data(), sizeof(number));
   return std::chrono::milliseconds(
       static_cast<std::int64_t>(number % static_cast<std::uint64_t>(bound)));
+}
+
+std::chrono::milliseconds back_off(int failures, std::chrono::milliseconds base,
+                                   std::chrono::milliseconds cap, Random& random) {
+  constexpr int kMaxDoublings = 30;  // far past any cap, far from overflow
+  const int doublings = std::clamp(failures - 1, 0, kMaxDoublings);
+  const auto wait =
+      std::min<std::int64_t>(cap.count(), std::max<std::int64_t>(base.count(), 1) << doublings);
+  constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  const auto quarter = static_cast<std::uint32_t>(std::min(wait / 4, kMost));
+  return std::chrono::milliseconds(wait + random_up_to(quarter, random));
 }
 
 }  // namespace hearth::durable

@@ -1,5 +1,5 @@
 #pragma once
-// How often a schedule's run or a queue item is retried, and how long it waits in between.
+// How often work is retried, and how long it waits in between.
 
 #include "base/error.hpp"
 #include "base/random.hpp"
@@ -9,6 +9,7 @@
 
 namespace hearth::durable {
 
+// Of a schedule's run or a queue item.
 struct RetryPolicy {
   int max_attempts = 3;  // the first one included
   std::chrono::milliseconds base{100};
@@ -25,5 +26,17 @@ Result<RetryPolicy> checked_retry(std::uint32_t max_attempts, std::uint64_t base
 // The wait after failure number `attempt` (from 1): random, from 0 to below
 // min(2^attempt * base, cap).
 std::chrono::milliseconds retry_wait(const RetryPolicy& policy, int attempt, Random& random);
+
+// ---- other work ----
+
+// The waits of most kinds of work.
+inline constexpr std::chrono::milliseconds kFirstWait{1'000};
+inline constexpr std::chrono::milliseconds kLongestWait{300'000};
+
+// `base` after the first failure, doubled with each further one, at most `cap`. To this a random
+// part of up to a quarter is added, so that thousands of agents that failed together do not retry
+// together.
+std::chrono::milliseconds back_off(int failures, std::chrono::milliseconds base,
+                                   std::chrono::milliseconds cap, Random& random);
 
 }  // namespace hearth::durable

@@ -1,8 +1,7 @@
 #include "durable/schedule_runs.hpp"
 
-#include "durable/back_off.hpp"
-#include "durable/schedule_request.hpp"
-#include "durable/schedule_times.hpp"
+#include "durable/retry_policy.hpp"
+#include "durable/schedule_rules.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -5,7 +5,6 @@
 #include "base/random.hpp"
 #include "durable/job_line.hpp"
 #include "durable/schedule_table.hpp"
-#include "durable/work_part.hpp"
 
 #include <cstdint>
 #include <optional>

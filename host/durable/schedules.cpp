@@ -1,7 +1,6 @@
 #include "durable/schedules.hpp"
 
-#include "durable/schedule_request.hpp"
-#include "durable/schedule_times.hpp"
+#include "durable/schedule_rules.hpp"
 
 #include <algorithm>
 

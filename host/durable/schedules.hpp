@@ -4,8 +4,8 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "durable/job_line.hpp"
 #include "durable/schedule_runs.hpp"
-#include "durable/work_part.hpp"
 #include "storage/agent_database.hpp"
 
 #include <cstddef>

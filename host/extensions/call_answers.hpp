@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "extensions/agent_context.hpp"
-#include "extensions/call_key.hpp"
+#include "extensions/types.hpp"
 #include "storage/statement.hpp"
 
 #include <cstddef>

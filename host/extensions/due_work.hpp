@@ -3,7 +3,7 @@
 // the event says about it.
 
 #include "base/error.hpp"
-#include "durable/work_part.hpp"
+#include "durable/job_line.hpp"
 #include "extensions/durable_events.hpp"
 #include "extensions/types.hpp"
 

@@ -3,6 +3,7 @@
 
 #include <hearth/event_rules.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -88,6 +89,17 @@ const std::string* find_header(const Headers& headers, std::string_view name);
 struct ResponseHead {
   unsigned status = 200;
   Headers headers;
+};
+
+// A caller's name for one call, for safe retries of the call.
+struct CallKey {
+  // Longer keys are refused at the server's edge: a UUID has 36 bytes.
+  static constexpr std::size_t kMaxBytes = 255;
+
+  std::string key;
+  std::string fingerprint;  // of method and arguments: with another fingerprint it is another call
+
+  friend bool operator==(const CallKey&, const CallKey&) = default;
 };
 
 }  // namespace hearth::extensions

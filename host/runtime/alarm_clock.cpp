@@ -1,7 +1,7 @@
 #include "runtime/alarm_clock.hpp"
 
 #include "base/error.hpp"
-#include "durable/back_off.hpp"
+#include "durable/retry_policy.hpp"
 
 #include <algorithm>
 #include <string>

@@ -38,7 +38,7 @@ struct HeldPermits {
 //
 // Classes take turns (durable/wake_index.hpp, permits.hpp), so that many agents of one class do not
 // delay an agent of another. Agents that failed together retry at different times:
-// durable/back_off.hpp adds a random part to each wait.
+// durable/retry_policy.hpp adds a random part to each wait.
 //
 // Threads    The shard's.
 // Lifetime   All that the constructor is given outlives it.

@@ -3,10 +3,10 @@
 
 #include "base/client_memory.hpp"
 #include "base/slot_map.hpp"
-#include "extensions/call_key.hpp"
 #include "extensions/durable_work.hpp"
 #include "extensions/open_span.hpp"
 #include "extensions/trace.hpp"
+#include "extensions/types.hpp"
 #include "runtime/call_sink.hpp"
 #include "runtime/event.hpp"
 #include "runtime/shard_loop.hpp"

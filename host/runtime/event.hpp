@@ -4,9 +4,9 @@
 
 #include "base/client_memory.hpp"
 #include "base/clock.hpp"
-#include "extensions/call_key.hpp"
 #include "extensions/origin.hpp"
 #include "extensions/remote_operation.hpp"
+#include "extensions/types.hpp"
 #include "runtime/types.hpp"
 
 #include <chrono>

@@ -1,7 +1,7 @@
 #pragma once
 // The calls with a key that wait or are in progress on one shard.
 
-#include "extensions/call_key.hpp"
+#include "extensions/types.hpp"
 #include "runtime/call_sink.hpp"
 #include "storage/agent_key.hpp"
 

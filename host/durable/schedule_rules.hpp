@@ -1,15 +1,35 @@
 #pragma once
-// When schedules are due: functions of their rows, which store nothing.
+// From an agent's request to the row of a schedule, and when schedules are due. The functions store
+// nothing.
 
 #include "base/error.hpp"
 #include "durable/recurrence.hpp"
 #include "durable/schedule_table.hpp"
+#include "durable/schedule_types.hpp"
 
 #include <cstdint>
 #include <optional>
 
 namespace hearth::durable {
 
+// The row for a request that came at `now_ms`, without its id and seq. It is first due at its
+// next_at_ms.
+//
+// Failure   kInvalidArgument: a value has no meaning or is out of range; the message says which.
+//           kLimitExceeded: the payload is too large. kUnavailable: this machine has no time zones.
+Result<ScheduleRow> checked_schedule(const ScheduleRequest& request,
+                                     const ScheduleSettings& settings, std::int64_t now_ms);
+
+// Whether the request and an equal one before it make only one schedule.
+bool is_idempotent(const ScheduleRequest& request);
+
+// The occurrences of a row of type cron or interval.
+//
+// Failure   kInvalidArgument: its zone does not exist any more. kUnavailable: zones cannot be
+//           looked up now.
+Result<Recurrence> recurrence_of(const ScheduleRow& row, const ScheduleSettings& settings);
+
+// ---- when a row is due ----
 // Bounds the wait of a row that waits for a length of time: the clock was set back meanwhile.
 void bound_wait(ScheduleRow& row, std::int64_t now);
 // Finds the time of a cron row again: the clock was set back from `last` to `now` while it waited.
