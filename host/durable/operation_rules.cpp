@@ -1,10 +1,8 @@
 #include "durable/operation_rules.hpp"
 
-#include "base/escape.hpp"
 #include "base/http_token.hpp"
 #include "base/utf8.hpp"
 #include "json/json_scanner.hpp"
-#include "json/json_text.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -14,7 +12,6 @@ namespace {
 
 constexpr std::size_t kMaxKindBytes = 64;
 constexpr std::size_t kMaxOperationKeyBytes = 256;
-constexpr std::size_t kMaxOperationNoteBytes = 1024;
 constexpr std::size_t kMaxActorBytes = 256;
 
 Error bad_operation(std::string why) {
@@ -75,14 +72,6 @@ Result<void> check_resolution(OperationOutcome outcome, std::string_view result,
   if (has_result && !result.empty() && !is_json(result))
     return bad_operation("the result of an operation must be JSON");
   return {};
-}
-
-std::string operation_note(std::string_view text) {
-  text = cut_text(text, kMaxOperationNoteBytes);
-  if (is_valid_utf8(text)) return std::string(text);
-  std::string json;
-  append_json_string(json, text);
-  return decode_json_string(json);
 }
 
 // ---- beginning ----------------------------------------------------------------------------------

@@ -10,13 +10,12 @@ inline constexpr std::chrono::milliseconds kLongestInterruption = std::chrono::h
 inline constexpr std::chrono::milliseconds kMostClockSkew = std::chrono::minutes(5);
 
 // ---- texts from outside ----
+inline constexpr std::size_t kMaxOperationNoteBytes = 1024;
 // kInvalidArgument, kLimitExceeded.
 [[nodiscard]] Result<void> check_operation(const OperationRequest& request);
 [[nodiscard]] Result<void> check_resolution(OperationOutcome outcome, std::string_view result,
                                             std::string_view note, std::string_view actor,
                                             std::size_t max_result_bytes);
-// The text may be any bytes of failed code: makes it valid UTF-8, and cuts it.
-[[nodiscard]] std::string operation_note(std::string_view text);
 
 // ---- beginning ----
 // The other side still knows the operation's key.

@@ -135,7 +135,7 @@ Result<OperationState> Operations::settle(std::uint64_t operation, OperationOutc
                  "the operation has completed, and its result has more than " +
                      std::to_string(settings_.max_result_bytes) + " bytes"};
   }
-  const std::string note = operation_note(body);
+  const std::string note = readable_text(body, kMaxOperationNoteBytes);
   if (outcome == OperationOutcome::kFailed) {
     auto request = answers_.find(running.seq);
     if (request && request->is_resumable() && !running.is_broken)

@@ -1,6 +1,7 @@
 #include "json/json_scanner.hpp"
 
 #include "base/assert.hpp"
+#include "base/escape.hpp"
 #include "base/utf8.hpp"
 #include "json/json.hpp"
 #include "json/json_text.hpp"
@@ -360,6 +361,14 @@ std::string decode_json_string(std::string_view json) {
     append_utf8(out, point);
   }
   return out;
+}
+
+std::string readable_text(std::string_view text, std::size_t max_bytes) {
+  text = cut_text(text, max_bytes);
+  if (is_valid_utf8(text)) return std::string(text);
+  std::string json;
+  append_json_string(json, text);
+  return decode_json_string(json);
 }
 
 std::string json_in_one_spelling(std::string_view json) {

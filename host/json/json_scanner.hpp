@@ -43,6 +43,10 @@ bool is_json(std::string_view text);
 // Requires  text that scan_json_object has accepted as a value, or as part of one.
 std::string decode_json_string(std::string_view json);
 
+// The text of failed code, which may be any bytes, so that none is refused for its bytes: those
+// that are not UTF-8 become U+FFFD, and a long text is cut.
+std::string readable_text(std::string_view text, std::size_t max_bytes);
+
 // The text without space between its tokens, and with one spelling for each string. The order of
 // members and the spelling of numbers stay.
 //

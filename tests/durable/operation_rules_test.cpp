@@ -239,15 +239,6 @@ TEST(OperationRulesTest, P12_AClockThatWasSetBackTooFar) {
   EXPECT_FALSE(is_lost(row_with(Effect::kProbe, true), false, kBegan - kLongest - 1));
 }
 
-TEST(OperationRulesTest, ANoteIsUtf8AndNotLong) {
-  EXPECT_EQ(operation_note("timeout"), "timeout");
-  EXPECT_EQ(operation_note("a\xff"
-                           "b"),
-            "a\xEF\xBF\xBD"
-            "b");
-  EXPECT_LE(operation_note(std::string(5000, 'x')).size(), 1024U);
-}
-
 TEST(OperationRulesTest, AResolutionSaysWhoAndWhat) {
   const auto code = [](OperationOutcome outcome, std::string_view result, std::string_view note,
                        std::string_view actor) {

@@ -313,5 +313,15 @@ TEST(JsonScannerTest, OneSpellingKeepsValuesAndTheirOrder) {
   EXPECT_EQ(json_in_one_spelling("true"), "true");
 }
 
+TEST(ReadableTextTest, IsUtf8AndNotLong) {
+  EXPECT_EQ(readable_text("timeout", 1024), "timeout");
+  EXPECT_EQ(readable_text("a\xff"
+                          "b",
+                          1024),
+            "a\xEF\xBF\xBD"
+            "b");
+  EXPECT_LE(readable_text(std::string(5000, 'x'), 1024).size(), 1024U);
+}
+
 }  // namespace
 }  // namespace hearth
