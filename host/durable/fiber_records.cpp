@@ -24,8 +24,7 @@ Error bad_filter(std::string why) {
 Result<std::string> FiberRecords::inspect(std::string_view id, std::string_view key) {
   auto job = table_.find_one(id, key);
   if (job.has_error()) return job.error();
-  const FiberNow now = recovery_.now_of(job->id);
-  return table_.change_of(*std::move(job), now).record;
+  return recovery_.change_of(*std::move(job)).record;
 }
 
 Result<std::string> FiberRecords::list(const FiberFilter& filter) {

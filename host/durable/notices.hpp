@@ -62,11 +62,7 @@ struct NoticeOutcome {
 // P1: callees do not wait for each other, and a dead notification holds no other back.
 // P4: a notification that fails kGiveUpAfter its push() or later is dead.
 //
-// Durable    Methods write into the agent's implicit transaction. The caller commits: after
-//            next_delivery() before the delivery, with the turn for the others.
-// Savepoints  No member may be called while a savepoint of the agent's code is open.
-// Threads    The agent's shard.
-// Failure    Result for a caller's mistake, StorageError for the disk.
+// Durable, Savepoints, Threads, Failure   As CountedJobs; next_delivery() begins a try.
 class Notices final : public CountedJobs {
  public:
   static constexpr std::size_t kMostRunning = 16;

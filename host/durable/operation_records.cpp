@@ -1,5 +1,6 @@
 #include "durable/operation_records.hpp"
 
+#include "durable/record_page.hpp"
 #include "json/json_object_text.hpp"
 
 #include <algorithm>
@@ -94,17 +95,13 @@ Result<std::string> OperationRecords::list(const OperationFilter& filter) {
            (filter.states == 0 || (filter.states & state) != 0) &&
            !(filter.begun_before_ms && row.started_at_ms >= *filter.begun_before_ms);
   };
-  std::string page = "[";
-  std::size_t count = 0;
+  RecordPage page(filter.limit, kMaxPageBytes);
   table_.each(listing_text(filter, !scope.empty()),
               std::array{Param(behind), Param(std::string_view(scope))}, [&](OperationRow& row) {
-                if (count >= filter.limit || page.size() >= kMaxPageBytes) return false;
-                if (!fits(row)) return true;
-                if (count++ > 0) page += ',';
-                page += record(row, filter.without_documents);
-                return true;
+                if (page.full()) return false;
+                return !fits(row) || page.add(record(row, filter.without_documents));
               });
-  return page + "]";
+  return page.take();
 }
 
 }  // namespace hearth::durable

@@ -64,12 +64,7 @@ struct QueueSettings {
 //  P4 Kept         An item that cannot be done (no such callback, attempts used up) becomes a dead
 //                  letter, with the reason.
 //
-// Durable    Methods write into the agent's implicit transaction. The caller commits: after
-//            begin_next() before the delivery, with the turn for the others.
-// Savepoints  No member may be called while a savepoint of the agent's code is open: a rollback
-//             would not reach the state in memory here.
-// Threads    The agent's shard.
-// Failure    Result for a caller's mistake, StorageError for the disk.
+// Durable, Savepoints, Threads, Failure   As CountedJobs.
 // Bounded    In memory is only the running item, whatever the queue's length. A list ends at 4 MiB.
 class Queue final : public CountedJobs {
  public:

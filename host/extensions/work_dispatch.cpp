@@ -29,17 +29,6 @@ std::string name_in(std::string_view record) {
   return decode_json_string(wanted[0].json);
 }
 
-std::string trace_of(durable::Jobs& jobs, const DueWork& work) {
-  using durable::JobKind;
-  switch (work.kind) {
-    case EventKind::kSchedule: return jobs.trace_of(JobKind::kSchedule, work.id);
-    case EventKind::kQueueItem: return jobs.trace_of(JobKind::kItem, work.id);
-    case EventKind::kFiberSettled:
-    case EventKind::kFiberRecovered: return jobs.trace_of(JobKind::kFiber, work.id);
-    default: return {};  // a plan, or an operation
-  }
-}
-
 }  // namespace
 
 WorkDispatch::WorkDispatch(const storage::AgentKey& agent, const Clock& clock,
@@ -56,12 +45,6 @@ WorkDispatch::WorkDispatch(const storage::AgentKey& agent, const Clock& clock,
 // ---- what is due --------------------------------------------------------------------------------
 
 std::optional<DueWork> WorkDispatch::next(bool may_recover) {
-  std::optional<DueWork> work = next_of_any(may_recover);
-  if (work) work->trace = trace_of(kinds_.jobs(), *work);
-  return work;
-}
-
-std::optional<DueWork> WorkDispatch::next_of_any(bool may_recover) {
   constexpr unsigned kKinds = 5;
   for (unsigned tried = 0; tried < kKinds; ++tried) {
     turn_ = (turn_ + 1) % kKinds;
@@ -85,13 +68,14 @@ std::optional<DueWork> WorkDispatch::next_run() {
   if (!run) return std::nullopt;
   stop_point("schedule.claim.written");
   return DueWork{.kind = EventKind::kSchedule,
-                 .id = std::move(run->id),
+                 .id = run->id,
                  .run = run->run,
                  .row = run->row,
                  .name = std::move(run->callback),
                  .body = std::move(run->body),
                  .timeout = settings_.schedules.timeout,
-                 .step = DurableEvent::kScheduleExecute};
+                 .step = DurableEvent::kScheduleExecute,
+                 .trace = kinds_.jobs().trace_of(durable::JobKind::kSchedule, run->id)};
 }
 
 std::optional<DueWork> WorkDispatch::next_item() {
@@ -103,11 +87,12 @@ std::optional<DueWork> WorkDispatch::next_item() {
   stop_point("queue.claim.written");
   std::string body = durable::Queue::body_of(*item);
   return DueWork{.kind = EventKind::kQueueItem,
-                 .id = std::move(item->id),
+                 .id = item->id,
                  .row = item->seq,
                  .name = std::move(item->name),
                  .body = std::move(body),
-                 .timeout = settings_.queue.timeout};
+                 .timeout = settings_.queue.timeout,
+                 .trace = kinds_.jobs().trace_of(durable::JobKind::kItem, item->id)};
 }
 
 std::optional<DueWork> WorkDispatch::next_to_tell() {
@@ -118,11 +103,12 @@ std::optional<DueWork> WorkDispatch::next_to_tell() {
   stop_point("managed.tell.written");
   std::string name = name_in(change->record);
   return DueWork{.kind = EventKind::kFiberSettled,
-                 .id = std::move(change->id),
+                 .id = change->id,
                  .row = change->row,
                  .name = std::move(name),
                  .body = std::move(change->record),
-                 .timeout = settings_.fibers.recovery_timeout};
+                 .timeout = settings_.fibers.recovery_timeout,
+                 .trace = reports_.trace_of_fiber(change->id)};
 }
 
 std::optional<DueWork> WorkDispatch::next_unknown() {

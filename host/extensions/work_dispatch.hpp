@@ -35,7 +35,6 @@ class WorkDispatch {
   void notice_ended(std::string_view id, const durable::NoticeOutcome& outcome);
 
  private:
-  std::optional<DueWork> next_of_any(bool may_recover);
   std::optional<DueWork> next_run();
   std::optional<DueWork> next_item();
   std::optional<DueWork> next_to_tell();

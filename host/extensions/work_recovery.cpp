@@ -109,7 +109,8 @@ DueWork WorkRecovery::offer(Interrupted fiber) {
       .name = std::move(fiber.name),
       .body = std::move(body),
       .timeout = settings_.fibers.recovery_timeout,
-      .step = is_pending ? DurableEvent::kFiberRunStarted : DurableEvent::kFiberRecoveryAttempt};
+      .step = is_pending ? DurableEvent::kFiberRunStarted : DurableEvent::kFiberRecoveryAttempt,
+      .trace = reports_.trace_of_fiber(fiber.id)};
 }
 
 // ---- what becomes of it -------------------------------------------------------------------------
