@@ -81,12 +81,6 @@ Result<Alarms::Set> Alarms::set(const AlarmRequest& request) {
   return Set{job.id, record_json(job), before.has_value()};
 }
 
-std::string with_replaced(Alarms::Set set) {
-  std::string record = std::move(set.record);
-  record.pop_back();
-  return record + (set.replaced ? R"(,"replaced":true})" : R"(,"replaced":false})");
-}
-
 std::string Alarms::record_json(const Job& job) {
   JsonObjectText json;
   json.text("id", job.id)

@@ -54,10 +54,7 @@ struct AlarmSettings {
 // The time of an alarm is the wall clock's, also after the clock was set. The wait before a retry
 // keeps its length when the clock is set back.
 //
-// Durable    As Notices.
-// Savepoints  No member may be called while a savepoint of the agent's code is open.
-// Threads    The agent's shard.
-// Failure    Result for a caller's mistake, StorageError for the disk.
+// Durable, Savepoints, Threads, Failure   As CountedJobs.
 class Alarms final : public CountedJobs {
  public:
   static constexpr std::size_t kMostDead = 100;
@@ -97,8 +94,5 @@ class Alarms final : public CountedJobs {
 
   const AlarmSettings settings_;
 };
-
-// The record of an alarm that was set, with the member "replaced".
-[[nodiscard]] std::string with_replaced(Alarms::Set set);
 
 }  // namespace hearth::durable

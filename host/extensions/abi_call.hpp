@@ -7,6 +7,7 @@
 #include "extensions/abi_host.hpp"
 #include "extensions/abi_status.hpp"
 #include "extensions/agent_context.hpp"
+#include "extensions/durable_work.hpp"
 
 #include <hearth/abi.h>
 
@@ -189,28 +190,21 @@ struct Argument {
 template <>
 struct Argument<std::string_view> {
   using Given = hearth_bytes;
-  Argument(AgentContext& /*it*/, Given given, std::optional<Error>& wrong) {
-    if (const auto text = text_of(given)) {
-      value = *text;
-    } else if (!wrong) {
-      wrong = bad_slice();
-    }
+  Argument(AgentContext& /*it*/, Given given, std::optional<Error>& wrong) : value(text_of(given)) {
+    if (!value && !wrong) wrong = bad_slice();
   }
-  [[nodiscard]] std::string_view get() const { return value; }
-  std::string_view value;
+  [[nodiscard]] std::string_view get() const { return *value; }
+  std::optional<std::string_view> value;
 };
 template <>
 struct Argument<AnyBytes> {
   using Given = hearth_bytes;
-  Argument(AgentContext& /*it*/, Given given, std::optional<Error>& wrong) {
-    if (const auto bytes = bytes_of(given)) {
-      value = *bytes;
-    } else if (!wrong) {
-      wrong = bad_slice();
-    }
+  Argument(AgentContext& /*it*/, Given given, std::optional<Error>& wrong)
+      : value(bytes_of(given)) {
+    if (!value && !wrong) wrong = bad_slice();
   }
-  [[nodiscard]] AnyBytes get() const { return {value}; }
-  std::string_view value;
+  [[nodiscard]] AnyBytes get() const { return {*value}; }
+  std::optional<std::string_view> value;
 };
 template <>
 struct Argument<Client&> {
@@ -235,15 +229,12 @@ struct Argument<const RequestView&> {
 template <class T>
 struct Argument<const T&> {
   using Given = const T*;
-  Argument(AgentContext& /*it*/, Given given, std::optional<Error>& wrong) {
-    if (const auto read = read_struct(given)) {
-      value = *read;
-    } else if (!wrong) {
-      wrong = bad_struct();
-    }
+  Argument(AgentContext& /*it*/, Given given, std::optional<Error>& wrong)
+      : value(read_struct(given)) {
+    if (!value && !wrong) wrong = bad_struct();
   }
-  [[nodiscard]] const T& get() const { return value; }
-  T value{};
+  [[nodiscard]] const T& get() const { return *value; }
+  std::optional<T> value;
 };
 template <class T>
 struct Argument<T&> {
@@ -265,6 +256,8 @@ decltype(auto) part_of(AgentContext& agent) {
     return (agent.calls());
   } else if constexpr (std::derived_from<Part, AgentExtension>) {
     return (agent.of<Part>());
+  } else if constexpr (std::derived_from<Part, durable::WorkPart>) {
+    return (agent.work().kind<Part>());
   } else {
     return Part(agent);
   }
@@ -273,12 +266,17 @@ decltype(auto) part_of(AgentContext& agent) {
 // What a door runs: a function, or a member of a part of the agent.
 template <class R, class... Type>
 struct DoorBody {
+  static constexpr bool kIsText = std::same_as<R, Result<std::string>>;
+  static constexpr bool kIsNumber = std::same_as<R, Result<std::uint64_t>>;
+  using ResultPlace = std::conditional_t<kIsText, hearth_bytes*, std::uint64_t*>;
+
   template <auto kRun, DoorKind kKind, hearth_status kMissing, class Place>
   static hearth_status enter(const hearth_host* host, hearth_agent agent, Place place,
                              typename Argument<Type>::Given... given) noexcept {
     return for_agent<kKind>(host, agent, [&](AgentContext& it) -> hearth_status {
       std::optional<Error> wrong;
       const std::tuple<Argument<Type>...> arguments{Argument<Type>(it, given, wrong)...};
+      if constexpr (kIsNumber) (void)Argument<std::uint64_t&>(it, place, wrong);
       if constexpr (kKind == DoorKind::kWork) {
         if (!wrong) wrong = it.work_refusal();
       }
@@ -292,17 +290,17 @@ struct DoorBody {
       } else {
         R result = std::apply(run, arguments);
         if (!result) return fail(it, result.error(), kMissing);
-        if constexpr (std::same_as<R, Result<std::string>>)
-          lend(it, std::move(result.value()), place);
+        if constexpr (kIsText) lend(it, std::move(result.value()), place);
+        if constexpr (kIsNumber) *place = *result;
         return HEARTH_OK;
       }
     });
   }
   template <auto kRun, DoorKind kKind, hearth_status kMissing>
   static constexpr auto make() {
-    if constexpr (std::same_as<R, Result<std::string>>) {
+    if constexpr (kIsText || kIsNumber) {
       return +[](const hearth_host* host, hearth_agent agent,
-                 typename Argument<Type>::Given... given, hearth_bytes* place) noexcept {
+                 typename Argument<Type>::Given... given, ResultPlace place) noexcept {
         return enter<kRun, kKind, kMissing>(host, agent, place, given...);
       };
     } else {
@@ -328,7 +326,7 @@ constexpr auto door_to(R (Part::*)(Type...)) {
 
 // A door: the [instance] C function of a table that runs `kRun`, which is f(AgentContext&, ...) or
 // a member, with the arguments that Argument makes. A failure becomes its status, and kNotFound
-// `kMissing`. A Result<std::string> is lent, to the last argument of the C function.
+// `kMissing`. A text is lent, and a number is written, to the last argument of the C function.
 template <auto kRun, DoorKind kKind = DoorKind::kAny, hearth_status kMissing = HEARTH_E_NOT_FOUND>
 inline constexpr auto kDoor = door_to<kRun, kKind, kMissing>(+kRun);
 template <auto kRun, DoorKind kKind, hearth_status kMissing>

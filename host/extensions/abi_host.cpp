@@ -44,12 +44,9 @@ Result<void> emit(AgentContext& it, std::uint64_t call, AnyBytes part) {
   return it.calls().emit(call, part.bytes);
 }
 
-Result<void> submit(AgentContext& it, std::uint32_t operation, AnyBytes request,
-                    std::uint64_t token, std::uint64_t& id) {
-  const auto submitted = it.calls().submit(operation, request.bytes, token);
-  if (!submitted) return submitted.error();
-  id = *submitted;
-  return {};
+Result<OperationId> submit(AgentContext& it, std::uint32_t operation, AnyBytes request,
+                           std::uint64_t token) {
+  return it.calls().submit(operation, request.bytes, token);
 }
 
 Result<void> cancel(AgentContext& it, std::uint64_t id) {

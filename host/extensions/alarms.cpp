@@ -37,7 +37,8 @@ Result<std::string> set_alarm(AgentContext& agent, const durable::AlarmRequest& 
   auto set = agent.work().alarms().set(request);
   if (!set) return set.error();
   agent.work().reports().add(DurableEvent::kAlarmSet, set->id, request.method);
-  return durable::with_replaced(*std::move(set));
+  set->record.pop_back();
+  return set->record + (set->replaced ? R"(,"replaced":true})" : R"(,"replaced":false})");
 }
 
 Result<std::string> alarm_page(AgentContext& agent, std::string_view after, std::size_t limit) {

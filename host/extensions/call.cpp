@@ -165,10 +165,6 @@ Result<std::string> CallExtension::caller(CallId call) {
   return json.take();
 }
 
-Result<std::string> CallExtension::list(std::string_view after, std::size_t limit) {
-  return agent_.work().notices().list(after, limit);
-}
-
 Result<void> CallExtension::remove(std::string_view id) {
   if (agent_.in_transaction())
     return Error{Errc::kConflict, "not while a transaction of the agent's own is open"};
@@ -232,14 +228,11 @@ Result<CallRequest> read_call(const hearth_call_request& given) {
                      .window = given.window};
 }
 
-Result<void> start_call(AgentContext& it, const hearth_call_request& request, std::uint64_t token,
-                        std::uint64_t& id) {
+Result<OperationId> start_call(AgentContext& it, const hearth_call_request& request,
+                               std::uint64_t token) {
   const auto wanted = read_call(request);
   if (!wanted) return wanted.error();
-  const auto started = CallExtension(it).start(*wanted, token);
-  if (!started) return started.error();
-  id = *started;
-  return {};
+  return CallExtension(it).start(*wanted, token);
 }
 
 Result<std::string> notify_agent(AgentContext& it, const hearth_call_request& request) {
@@ -251,7 +244,7 @@ Result<std::string> notify_agent(AgentContext& it, const hearth_call_request& re
 Result<std::string> list_notices(AgentContext& it, std::string_view after, std::uint32_t limit) {
   const auto most = read_limit(limit, kNoticesListedByDefault, kMostNoticesListed);
   if (!most) return Error{Errc::kInvalidArgument, "at most 1000 notifications are listed at once"};
-  return CallExtension(it).list(after, *most);
+  return it.work().notices().list(after, *most);
 }
 
 }  // namespace

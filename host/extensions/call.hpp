@@ -38,7 +38,6 @@ class CallExtension {
   // The id of the notification.
   Result<std::string> notify(const CallRequest& request);
   Result<std::string> caller(CallId call);
-  Result<std::string> list(std::string_view after, std::size_t limit);
   Result<void> remove(std::string_view id);
 
  private:

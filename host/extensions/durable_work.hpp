@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 namespace hearth::extensions {
 
@@ -43,6 +44,14 @@ class DurableWork {
   [[nodiscard]] durable::Notices& notices() { return kinds_.get<durable::Notices>(); }
   [[nodiscard]] durable::Alarms& alarms() { return kinds_.get<durable::Alarms>(); }
   [[nodiscard]] durable::Operations& operations();
+  // One of these kinds.
+  template <class Kind>
+  [[nodiscard]] Kind& kind() {
+    if constexpr (std::is_same_v<Kind, durable::Operations>)
+      return operations();
+    else
+      return kinds_.get<Kind>();
+  }
   // Null: the agent has none.
   [[nodiscard]] durable::Operations* find_operations() {
     return kinds_.find<durable::Operations>();

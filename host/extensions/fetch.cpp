@@ -327,8 +327,8 @@ std::string above_request(const AgentContext& it, std::string_view operation,
   return span.is_none() ? event : span.text();
 }
 
-Result<void> start_fetch(AgentContext& it, const hearth_fetch_request& given, std::uint64_t token,
-                         std::uint64_t& id) {
+Result<OperationId> start_fetch(AgentContext& it, const hearth_fetch_request& given,
+                                std::uint64_t token) {
   if ((given.flags & ~kFetchFlags) != 0)
     return Error{Errc::kUnsupported, "the request has a flag that this server does not know"};
   const auto texts =
@@ -366,11 +366,7 @@ Result<void> start_fetch(AgentContext& it, const hearth_fetch_request& given, st
   request.window = bytes_or(given.window, request.window);
   const FetchOperation its_operation = {
       .id = std::string(operation), .resumes = resumes, .from = given.resume_from};
-  const auto started =
-      it.of<FetchExtension>().start(std::move(request), credential, token, its_operation);
-  if (!started) return started.error();
-  id = *started;
-  return {};
+  return it.of<FetchExtension>().start(std::move(request), credential, token, its_operation);
 }
 
 }  // namespace

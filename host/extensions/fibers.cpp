@@ -1,6 +1,5 @@
 #include "extensions/fibers.hpp"
 
-#include "base/escape.hpp"
 #include "base/stop_point.hpp"
 #include "base/utf8.hpp"
 #include "extensions/abi_call.hpp"
@@ -8,7 +7,6 @@
 #include "extensions/work_spans.hpp"
 #include "json/json_object_text.hpp"
 #include "json/json_scanner.hpp"
-#include "json/json_text.hpp"
 
 #include <utility>
 #include <vector>
@@ -193,17 +191,9 @@ Result<void> FiberExtension::resolve(std::string_view id, std::string_view outco
 
 // ---- its C functions ----------------------------------------------------------------------------
 
-std::string readable_reason(std::string_view text) {
-  constexpr std::size_t kMaxReasonBytes = 4096;
-  text = cut_text(text, kMaxReasonBytes);
-  if (is_valid_utf8(text)) return std::string(text);
-  std::string json;
-  append_json_string(json, text);
-  return decode_json_string(json);
-}
-
 namespace {
 
+constexpr std::size_t kMostReasonBytes = 4096;
 constexpr std::uint32_t kAllStatuses = 127;
 constexpr std::uint32_t kStartFlags =
     HEARTH_FIBER_KEEP_RECORD | HEARTH_FIBER_TAKE_UP | HEARTH_FIBER_TURN | HEARTH_FIBER_RESET;
@@ -240,13 +230,6 @@ Result<void> start_fiber(AgentContext& it, const hearth_fiber_start& given, hear
   return {};
 }
 
-Result<void> resume_fiber(AgentContext& it, std::string_view id, hearth_fiber& fiber) {
-  const auto resumed = FiberExtension(it).resume(id);
-  if (!resumed) return resumed.error();
-  fiber = *resumed;
-  return {};
-}
-
 Result<std::string> settle_fiber(AgentContext& it, hearth_fiber fiber, std::uint32_t status,
                                  AnyBytes body) {
   if (status == HEARTH_FIBER_OUTCOME) {
@@ -262,7 +245,8 @@ Result<std::string> settle_fiber(AgentContext& it, hearth_fiber fiber, std::uint
                  "work ends as COMPLETED, ERROR, FINAL_ERROR, ABORTED or OUTCOME, or waits: "
                  "NEEDS_CODE"};
   if (end == FiberStatus::kCompleted && !is_valid_utf8(body.bytes)) return bad_slice();
-  const std::string reason = failed || waits ? readable_reason(body.bytes) : std::string();
+  const std::string reason =
+      failed || waits ? readable_text(body.bytes, kMostReasonBytes) : std::string();
   if (waits) return FiberExtension(it).wait_for_code(fiber, reason);
   return FiberExtension(it).settle(fiber, end, failed ? std::string_view(reason) : body.bytes,
                                    is_final);
@@ -291,7 +275,7 @@ Result<std::string> list_fibers(AgentContext& it, const hearth_fiber_filter& fil
 
 Result<std::string> cancel_fiber(AgentContext& it, std::string_view id, std::string_view key,
                                  AnyBytes reason) {
-  return FiberExtension(it).cancel(id, key, readable_reason(reason.bytes));
+  return FiberExtension(it).cancel(id, key, readable_text(reason.bytes, kMostReasonBytes));
 }
 
 Result<void> resolve_fiber(AgentContext& it, std::string_view id, std::string_view outcome) {
@@ -324,7 +308,7 @@ Result<void> once_fiber(AgentContext& it, hearth_fiber fiber, std::string_view m
 }  // namespace
 
 constexpr hearth_fibers_v1 kFibersTable{.start = kGoneDoor<start_fiber>,
-                                        .resume = kDoor<resume_fiber>,
+                                        .resume = kDoor<&FiberExtension::resume>,
                                         .stash = kGoneDoor<&FiberExtension::stash>,
                                         .settle = kGoneDoor<settle_fiber>,
                                         .inspect = kDoor<inspect_fiber>,

@@ -45,10 +45,6 @@ class FiberExtension {
   AgentContext& agent_;
 };
 
-// Makes a text from failed code readable, so that no text is refused for its bytes. Bytes that are
-// not UTF-8 become U+FFFD, and a long text is cut.
-[[nodiscard]] std::string readable_reason(std::string_view text);
-
 // Tells clients that speak the protocol the new states of turns (hearth/ext/fibers.h). The frames
 // leave with the writes of the turn.
 void tell_clients_of_turns(Clients& clients, DurableWork& work);

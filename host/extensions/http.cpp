@@ -85,19 +85,17 @@ class TimedBody final : public RemoteOperation {
   const std::unique_ptr<RemoteOperation> body_;
 };
 
-Result<void> read_body(AgentContext& it, CallId call, std::uint64_t window, std::uint64_t token,
-                       std::uint64_t& id) {
+Result<OperationId> read_body(AgentContext& it, CallId call, std::uint64_t window,
+                              std::uint64_t token) {
   const auto request = it.calls().request(call);
   if (!request) return request.error();
   if (request->body == nullptr || !*request->body)
     return Error{Errc::kForbidden, "the body came whole, or is already read"};
   auto body = (*request->body)(window == 0 ? kBodyWindow : window);
-  const auto started = it.calls().submit(
+  auto started = it.calls().submit(
       HEARTH_OP_BODY, std::make_unique<TimedBody>(it.calls(), call, std::move(body)), token);
-  if (!started) return started.error();
-  *request->body = nullptr;
-  id = *started;
-  return {};
+  if (started) *request->body = nullptr;
+  return started;
 }
 
 }  // namespace

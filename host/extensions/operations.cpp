@@ -334,16 +334,8 @@ Result<void> operation_answer(AgentContext& it, std::string_view id, hearth_byte
   return {};
 }
 
-Result<std::string> operation_path(AgentContext& it, std::string_view id) {
-  return it.work().operations().path_of(id);
-}
-
 Result<void> drop_operation_answer(AgentContext& it, std::string_view id) {
   return it.work().operations().requests().drop_answer(id);
-}
-
-Result<void> set_operation_cost(AgentContext& it, std::string_view id, std::uint64_t cost) {
-  return it.work().operations().set_cost(id, cost);
 }
 
 }  // namespace
@@ -355,9 +347,9 @@ constexpr hearth_operations_v1 kOperationsTable = {
     .list = kDoor<list_operations>,
     .resolve = kDoor<resolve_operation>,
     .answer = kDoor<operation_answer>,
-    .path = kDoor<operation_path>,
+    .path = kDoor<&durable::Operations::path_of>,
     .drop_answer = kDoor<drop_operation_answer, DoorKind::kWork>,
-    .set_cost = kDoor<set_operation_cost, DoorKind::kWork>,
+    .set_cost = kDoor<&durable::Operations::set_cost, DoorKind::kWork>,
     .describe = kDoor<&WorkSpans::describe>};
 
 }  // namespace hearth::extensions

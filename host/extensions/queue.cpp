@@ -32,10 +32,6 @@ Result<std::string> push_agents_item(AgentContext& it, const hearth_queue_reques
   return push_item(it, wanted);
 }
 
-Result<std::string> get_item(AgentContext& it, std::string_view id) {
-  return it.work().queue().get(id);
-}
-
 // The views of the result point into the plugin's memory.
 Result<durable::QueueFilter> read_queue_filter(const hearth_queue_filter& filter) {
   const auto texts =
@@ -66,14 +62,11 @@ Result<void> remove_items(AgentContext& it, const hearth_queue_filter& filter,
   return {};
 }
 
-Result<void> retry_item(AgentContext& it, std::string_view id) {
-  return it.work().queue().retry(id);
-}
-
 }  // namespace
 
-constexpr hearth_queue_v1 kQueueTable{kDoor<push_agents_item>, kDoor<get_item>,
-                                      kDoor<list_items>,       kDoor<remove_item, DoorKind::kWork>,
-                                      kDoor<remove_items>,     kDoor<retry_item, DoorKind::kWork>};
+constexpr hearth_queue_v1 kQueueTable{
+    kDoor<push_agents_item>, kDoor<&durable::Queue::get>,
+    kDoor<list_items>,       kDoor<remove_item, DoorKind::kWork>,
+    kDoor<remove_items>,     kDoor<&durable::Queue::retry, DoorKind::kWork>};
 
 }  // namespace hearth::extensions

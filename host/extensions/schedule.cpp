@@ -68,10 +68,6 @@ Result<void> create_agents_schedule(AgentContext& it, const hearth_schedule_requ
   return {};
 }
 
-Result<std::string> get_schedule(AgentContext& it, std::string_view id) {
-  return it.work().schedules().get(id);
-}
-
 Result<std::string> list_schedules(AgentContext& it, const hearth_schedule_filter& filter) {
   const auto texts = texts_of({filter.callback, filter.state, filter.after});
   if (!texts) return bad_slice();
@@ -95,17 +91,13 @@ Result<void> pause_schedule(AgentContext& it, std::string_view id, std::uint32_t
   return it.work().schedules().pause(id, paused == 1);
 }
 
-Result<void> retry_schedule(AgentContext& it, std::string_view id) {
-  return it.work().schedules().retry(id);
-}
-
 }  // namespace
 
 constexpr hearth_schedule_v1 kScheduleTable{kDoor<create_agents_schedule>,
-                                            kDoor<get_schedule>,
+                                            kDoor<&durable::Schedules::get>,
                                             kDoor<list_schedules>,
                                             kDoor<cancel_schedule>,
                                             kDoor<pause_schedule, DoorKind::kWork>,
-                                            kDoor<retry_schedule, DoorKind::kWork>};
+                                            kDoor<&durable::Schedules::retry, DoorKind::kWork>};
 
 }  // namespace hearth::extensions

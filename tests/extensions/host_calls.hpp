@@ -59,7 +59,7 @@ class HostCalls {
   }
   auto caller(extensions::CallId call) { return extensions::CallExtension(agent_).caller(call); }
   auto notices(std::string_view after = {}, std::size_t limit = 100) {
-    return extensions::CallExtension(agent_).list(after, limit);
+    return agent_.work().notices().list(after, limit);
   }
   auto log(std::string_view text) { agent_.log(LogLevel::kInfo, text); }
   auto evict() { return agent_.evict(); }
