@@ -53,7 +53,7 @@ void get(const storage::Rows& rows, int column, Value& value) {
 }
 
 template <class Value>
-Param param_of(const Value& value) {
+Param member_param(const Value& value) {
   if constexpr (std::is_same_v<Value, std::string>) {
     return value.empty() ? Param(nullptr) : Param(std::string_view(value));
   } else if constexpr (std::is_same_v<Value, std::optional<std::int64_t>>) {
@@ -290,7 +290,7 @@ void ScheduleTable::update(ScheduleRow& row) {
 void ScheduleTable::write(ScheduleRow& row) {
   std::vector<Param> params;
   params.reserve(kScheduleColumns + 1);
-  each_member(row, [&](const auto& value) { params.push_back(param_of(value)); });
+  each_member(row, [&](const auto& value) { params.push_back(member_param(value)); });
   params.emplace_back(row.over ? kOver : std::int64_t{row.owed});
   params.emplace_back(row.seq);
   jobs_.run("UPDATE cf_agents_jobs SET (" HEARTH_SCHEDULE_COLUMNS

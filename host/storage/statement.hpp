@@ -28,7 +28,7 @@ using Param = std::variant<std::nullptr_t, std::int64_t, double, std::string_vie
 [[nodiscard]] Param nullable(const std::optional<std::string>& text);
 [[nodiscard]] Param nullable(std::optional<std::int64_t> number);
 
-// Numbers, truth values and enumerators are integers in SQL.
+// Integers, truth values and enumerators are INTEGER in SQL; other values are as Param has them.
 template <class Value>
 concept IntegerParam = std::integral<Value> || std::is_enum_v<Value>;
 template <class Value>
