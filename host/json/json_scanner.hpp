@@ -1,5 +1,6 @@
 #pragma once
-// Finds members of a JSON object in its text, without building a document.
+// Finds members of a JSON object in its text, without building a document; and makes texts that can
+// stand in JSON.
 //
 // The host passes most of a client's JSON on as text (arguments to a plugin, state to the
 // database). So it only needs to find members, and to check that the whole text is JSON.

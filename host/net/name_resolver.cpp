@@ -21,8 +21,6 @@
 namespace hearth::net {
 namespace {
 
-namespace asio = boost::asio;
-
 // Each try waits twice as long as the one before: 14 seconds for three tries.
 constexpr int kFirstTryMs = 2000;
 constexpr int kTries = 3;

@@ -19,7 +19,7 @@ namespace hearth::net {
 // At least one address, in the order to try them; or kUnavailable.
 using FoundAddresses = std::function<void(Result<std::vector<IpAddress>>)>;
 
-// A question in progress. After it is destroyed, `found` is not called.
+// A question in progress, kept by the caller: after it is destroyed, `found` is not called.
 //
 // Lifetime  May outlive the resolver; `found` is not called then.
 using NameQuery = std::shared_ptr<const FoundAddresses>;

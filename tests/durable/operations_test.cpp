@@ -8,6 +8,7 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hearth::durable {
@@ -169,6 +170,18 @@ TEST_F(OperationsTest, AnUnsafeOneThatFailsIsUnknownAtOnce) {
   EXPECT_EQ(changes[1].kind, "charge");
   EXPECT_EQ(changes[1].state, OperationState::kUnknown);
   EXPECT_EQ(text_member(record(begun.id), "note"), "the connection was lost");
+}
+
+TEST_F(OperationsTest, ANoteIsUtf8AndNotLong) {
+  const FiberHandle fiber = start_fiber();
+  for (const auto& [given, kept] :
+       {std::pair(std::string(5'000, 'x'), std::string(1'024, 'x')), {"a\xff b", "a\ufffd b"}}) {
+    OperationRequest request = charge(fiber);
+    request.key = kept.substr(0, 1);
+    const OperationBegun begun = begin(request);
+    settle(begun, kCutOff, given);
+    EXPECT_EQ(text_member(record(begun.id), "note"), kept);
+  }
 }
 
 TEST_F(OperationsTest, WhatWasCertainlyNotExecutedIsRunAgain) {

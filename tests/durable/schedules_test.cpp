@@ -43,14 +43,14 @@
 //   117 classes of errors                none: there are no error texts to tell apart
 //   118 start-up before callbacks        runtime
 //   122 options persisted and readable   ARecordHasExactlyThePublicMembers
-//   124 bad options refused              schedule_request_test.cpp, retry_policy_test.cpp
+//   124 bad options refused              schedule_rules_test.cpp, retry_policy_test.cpp
 //   G8  self-reschedule                  ACallbackMayScheduleItselfAnew
 //   G10 zone, misfire, pause             cron_dst_test.cpp; misfire: Misfire*;
 //                                        PauseHoldsBackAndWhatWasMissedIsAMisfire
 //   G11 fixed rate                       runs: AFixedRateKeepsItsBeat
 //   G12 history                          runs: TheRecordTellsOfTheLastRun
 //   G13 a slow run delays no other       runs: P5_ASlowRunHoldsUpNobody
-//   G14 invalid times                    schedule_request_test.cpp
+//   G14 invalid times                    schedule_rules_test.cpp
 //   G15 missing callback                 runs: AMissingCallbackIsKeptAndTriedAgain
 #include "durable/schedules.hpp"
 

@@ -174,11 +174,13 @@ ClassConfiguration::Reading ClassConfiguration::read_again(std::string_view segm
     return reading;
   }
   reading.mistakes = config::taken_aliases(*files, served);
-  config::ClassConfigs before;
-  for (const auto& [each, said] : said_) before.emplace(said.name, *said.settings);
-  std::ranges::move(
-      config::lost_claims(routes_, servers_auth_, before, *files, protocol::kebab_case),
-      std::back_inserter(reading.mistakes));
+  if (!routes_.empty()) {
+    config::ClassConfigs before;
+    for (const auto& [each, said] : said_) before.emplace(said.name, *said.settings);
+    std::ranges::move(
+        config::lost_claims(routes_, servers_auth_, before, *files, protocol::kebab_case),
+        std::back_inserter(reading.mistakes));
+  }
   if (!reading.mistakes.empty()) return reading;
   // If only one class is read, the settings of the others may still be from files.
   had_files_ = has_files || (had_files_ && !segment.empty());

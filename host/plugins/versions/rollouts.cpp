@@ -4,8 +4,8 @@
 #include "plugins/versions/class_news.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
+#include <set>
 #include <utility>
 
 namespace hearth::plugins {
@@ -23,8 +23,8 @@ const ClassVersion& only(const ClassVersions& versions) {
 }
 
 // Ends the rollout in progress, if there is one: its agents move at once, and are not judged. Keep
-// the result until another version serves the classes: then agents that could not start meet that
-// version.
+// the result, of code, until another version serves the classes: then agents that could not start
+// meet that version.
 std::unique_ptr<Rollout> hurry(const RolloutParts& parts, const std::filesystem::path& file,
                                Coming& coming, Counter& moved) {
   std::unique_ptr<Rollout> rollout = std::move(coming.rollout);

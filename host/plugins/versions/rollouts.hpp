@@ -17,7 +17,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -90,7 +89,8 @@ class Rollouts {
 
  private:
   // ---- code or settings ----
-  // From now on `next` serves its class. What it replaces is kept in the ledger.
+  // From now on `next` serves its class. The ledger keeps the settings that it replaces, if they
+  // differ.
   const runtime::ClassRollout& begin(ServedLibrary& library, Rollout& rollout,
                                      const ClassVersion& next);
   // A sentence that names the shards that do not answer a rollout that has just begun; empty: all

@@ -1,4 +1,4 @@
-// Settings of a class that change while an agent's code blocks a loop.
+// Class files that change while the server runs, also while an agent's code blocks a loop.
 #include "plugins/versions/plugin_reloader.hpp"
 
 #include "protocol/class_segment.hpp"
