@@ -407,14 +407,15 @@ OutboundFailure::Phase OutboundTransfer::phase() const {
 
 std::optional<OutboundFailure> OutboundTransfer::failure() const {
   if (stopped_) return stopped_;
+  const int code = in_loop_.code.value_or(CURLE_OK);
   // libcurl treats an end inside the head as the end of an answer.
-  if (in_loop_.code == CURLE_OK && !has_head())
+  if (code == CURLE_OK && !has_head())
     return curl_failure(CURLE_GOT_NOTHING, Phase::kHeaders, is_sent());
-  if (in_loop_.code == CURLE_OK && inflater_ && !inflater_->is_whole())
+  if (code == CURLE_OK && inflater_ && !inflater_->is_whole())
     return OutboundFailure{Errc::kUnavailable, Phase::kBody, is_sent(),
                            "the compressed body of the answer is cut off"};
-  if (in_loop_.code == CURLE_OK) return std::nullopt;
-  return curl_failure(*in_loop_.code, phase(), is_sent());
+  if (code == CURLE_OK) return std::nullopt;
+  return curl_failure(code, phase(), is_sent());
 }
 
 }  // namespace hearth::net

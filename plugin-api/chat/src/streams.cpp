@@ -194,7 +194,7 @@ void Streams::end(const EndedTurn& turn, const std::optional<Connection>& sender
   const ChatView now = view();
   const std::uint64_t end_of_log = log_.tally(turn.id).cursor;
   std::vector<Connection> behind;
-  bool is_for_sender = !sender;
+  bool is_for_sender = false;
   for (const Connection& client : not_live()) {
     const Socket socket = socket_of(client);
     SocketStep step = end_stream(socket, now, turn.id, socket.cursor < end_of_log);
@@ -206,7 +206,7 @@ void Streams::end(const EndedTurn& turn, const std::optional<Connection>& sender
       behind.push_back(client);
   }
   std::vector<Connection> except = behind;
-  if (!is_for_sender) except.push_back(*sender);
+  if (sender && !is_for_sender) except.push_back(*sender);
   show_messages(except);
   const bool is_failed = !turn.error.empty();
   agent_.broadcast(response_frame({.id = turn.id,
