@@ -10,8 +10,6 @@
 
 namespace hearth::durable {
 
-using storage::Param;
-
 namespace {
 
 // An alarm's place in the list: whether it is dead, its time and its seq. The place is valid even
@@ -54,8 +52,7 @@ Alarms::Alarms(storage::AgentDatabase& database, const Clock& clock, Random& ran
       settings_(settings) {}
 
 std::optional<Job> Alarms::waiting_of(std::string_view method) {
-  return jobs().first("WHERE key = ?1 AND kind = 6 AND state = 0 LIMIT 1",
-                      std::array{Param(method)});
+  return jobs().first("WHERE key = ?1 AND kind = 6 AND state = 0 LIMIT 1", method);
 }
 
 // ---- for the agent's code and for clients -------------------------------------------------------
@@ -108,7 +105,7 @@ Alarms::Page Alarms::read(const AlarmPlace& place, std::size_t limit, std::size_
   std::string here;
   std::string next;
   jobs().each("WHERE kind = 6 AND (dead, next_at, seq) > (?1, ?2, ?3) ORDER BY dead, next_at, seq",
-              std::array{Param(place[0]), Param(place[1]), Param(place[2])}, [&](const Job& job) {
+              storage::params_of(place[0], place[1], place[2]), [&](const Job& job) {
                 if (records.full()) {
                   next = here;
                   return false;

@@ -3,17 +3,10 @@
 #include "durable/retry_policy.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace hearth::durable {
 
-using storage::Param;
-
 namespace {
-
-Param number_of(JobKind kind) {
-  return Param(static_cast<std::int64_t>(kind));
-}
 
 Error no_such(const Kind& kind, std::string_view which) {
   return Error{Errc::kNotFound, "no " + std::string(kind.noun) + " has " + std::string(which)};
@@ -34,8 +27,7 @@ void CountedJobs::load(bool has_code) {
   if (!jobs_.exists()) return;
   if (jobs_.has_any(kind_.kind, JobState::kClaimed)) {
     // An earlier instance's tries that did not end: the next ones wait.
-    for (Job& job :
-         jobs_.all("WHERE kind = +?1 AND state = 1", std::array{number_of(kind_.kind)})) {
+    for (Job& job : jobs_.all("WHERE kind = +?1 AND state = 1", kind_.kind)) {
       const auto wait = line_.wait_after_cut(job, random_);
       if (wait.count() == 0) continue;
       job.set_at_ms = now_ms();
@@ -56,14 +48,14 @@ std::optional<Job> CountedJobs::first_of_lane(const std::optional<std::string>& 
     return jobs_.first(
         "WHERE key = ?1 AND kind = +?2 AND +state < 2 AND coalesce(due_at, 0) < 8100000000000 "
         "ORDER BY seq LIMIT 1",
-        std::array{storage::nullable(key), number_of(kind_.kind)});
+        storage::nullable(key), kind_.kind);
   // Neighbours in the index: the one that is claimed, the one that is due, those behind it.
   for (const std::string_view where :
        {std::string_view("WHERE kind = +?1 AND state = 1 LIMIT 1"),
         std::string_view("WHERE kind = +?1 AND state = 0 AND due_at < 8100000000000 LIMIT 1"),
         std::string_view(
             "WHERE kind = +?1 AND state = 0 AND due_at IS NULL ORDER BY seq LIMIT 1")}) {
-    if (auto job = jobs_.first(where, std::array{number_of(kind_.kind)})) return job;
+    if (auto job = jobs_.first(where, kind_.kind)) return job;
   }
   return std::nullopt;
 }
@@ -218,7 +210,7 @@ void CountedJobs::give_up(Job& job, std::string_view why) {
       jobs_.run(
           "DELETE FROM cf_agents_jobs WHERE seq IN (SELECT seq FROM cf_agents_jobs "
           "WHERE kind = +?1 AND state = 2 ORDER BY seq DESC LIMIT -1 OFFSET ?2)",
-          std::array{number_of(kind_.kind), Param(static_cast<std::int64_t>(kind_.most_dead))});
+          kind_.kind, kind_.most_dead);
   }
   promote(job.key);
 }

@@ -4,15 +4,12 @@
 #include "durable/retry_policy.hpp"
 
 #include <algorithm>
-#include <array>
 #include <ranges>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
 
 namespace hearth::durable {
-
-using storage::Param;
 
 namespace {
 
@@ -115,8 +112,7 @@ Offered FiberRecovery::offer(std::string_view id) {
 std::vector<Interrupted> FiberRecovery::due_list() {
   std::unordered_map<std::string_view, std::size_t> ranks;
   for (const std::string& id : plan_) ranks.emplace(id, ranks.size());
-  auto due = jobs_.all("WHERE kind = 2 AND state = 0 AND due_at <= ?",
-                       std::array{Param(now_ms() - line_.jump())});
+  auto due = jobs_.all("WHERE kind = 2 AND state = 0 AND due_at <= ?", now_ms() - line_.jump());
   std::erase_if(due, [this](const Job& job) { return !line_.why_given_up(job).empty(); });
   std::ranges::sort(due, {}, [&](const Job& job) {
     const auto rank = ranks.find(job.id);

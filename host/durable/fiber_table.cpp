@@ -5,13 +5,10 @@
 #include "durable/fiber_counts.hpp"
 
 #include <algorithm>
-#include <array>
 #include <span>
 #include <utility>
 
 namespace hearth::durable {
-
-using storage::Param;
 
 namespace {
 
@@ -45,7 +42,7 @@ std::int64_t part_of(std::string_view mark) {
 }  // namespace
 
 std::optional<Job> FiberTable::keyed(std::string_view key) {
-  return jobs_.first("WHERE key = ? AND kind = 2", std::array{Param(key)});
+  return jobs_.first("WHERE key = ? AND kind = 2", key);
 }
 
 Result<Job> FiberTable::find_one(std::string_view id, std::string_view key) {
@@ -123,9 +120,7 @@ Result<void> FiberTable::each(const FiberFilter& filter, const std::function<boo
   // Open records have an index of their own; there may be many more settled ones.
   const bool open_only = (statuses & ~kOpenBits) == 0;
   jobs_.each(open_only ? kOpenRecords : kRecords,
-             std::array{Param(after), Param(filter.name), Param(filter.before_ms),
-                        Param(std::int64_t{filter.dead}), Param(std::int64_t{statuses})},
-             see);
+             storage::params_of(after, filter.name, filter.before_ms, filter.dead, statuses), see);
   return {};
 }
 
@@ -141,16 +136,14 @@ std::vector<Job> FiberTable::to_remove(const FiberFilter& filter) {
                    ") <> 0 AND (?2 = '' OR name = ?2) AND (?3 = 0 OR created_at < ?3) AND "
                    "(type NOT IN ('brief', 'turn') OR dead) AND "
                    "(?4 = 0 OR (?4 = 1) = dead) ORDER BY ended_at, seq LIMIT ?5",
-                   std::array{Param(std::int64_t{by_default ? kSettledByDefault : filter.statuses}),
-                              Param(filter.name), Param(filter.before_ms), Param(dead),
-                              Param(static_cast<std::int64_t>(filter.limit))});
+                   by_default ? kSettledByDefault : filter.statuses, filter.name, filter.before_ms,
+                   dead, filter.limit);
 }
 
 // ---- lanes --------------------------------------------------------------------------------------
 
 bool FiberTable::is_taken(const std::optional<std::string>& lane) {
-  return lane && jobs_.first("WHERE lane = ? AND ended_at IS NULL LIMIT 1",
-                             std::array{Param(std::string_view(*lane))});
+  return lane && jobs_.first("WHERE lane = ? AND ended_at IS NULL LIMIT 1", *lane);
 }
 
 void FiberTable::pass_lane(const std::optional<std::string>& lane, std::int64_t now_ms) {
@@ -159,13 +152,13 @@ void FiberTable::pass_lane(const std::optional<std::string>& lane, std::int64_t 
       "UPDATE cf_agents_jobs SET due_at = min(created_at, ?2), set_at = ?2 WHERE seq = (SELECT "
       "min(seq) FROM cf_agents_jobs WHERE lane = ?1 AND ended_at IS NULL) "
       "AND state = 0 AND due_at IS NULL",
-      std::array{Param(std::string_view(*lane)), Param(now_ms)});
+      *lane, now_ms);
 }
 
 // ---- inner fibers -------------------------------------------------------------------------------
 
 void FiberTable::add_open(std::string_view parent, std::vector<std::string>& ids) {
-  jobs_.each("WHERE parent = ? AND +kind = 2 AND ended_at IS NULL", std::array{Param(parent)},
+  jobs_.each("WHERE parent = ? AND +kind = 2 AND ended_at IS NULL", storage::params_of(parent),
              [&](Job& job) {
                ids.push_back(std::move(job.id));
                return true;
@@ -174,17 +167,15 @@ void FiberTable::add_open(std::string_view parent, std::vector<std::string>& ids
 
 bool FiberTable::remove_children(std::string_view parent) {
   // Most have none. The statements below take 20 KB of memory, this one 2 KB.
-  if (!jobs_.number("SELECT 1 FROM cf_agents_jobs WHERE parent = ? LIMIT 1",
-                    std::array{Param(parent)}))
-    return false;
+  if (!jobs_.number("SELECT 1 FROM cf_agents_jobs WHERE parent = ? LIMIT 1", parent)) return false;
   const std::int64_t removed = jobs_.run(
       "DELETE FROM cf_agents_jobs WHERE parent = ? AND +kind = 2 AND type = 'brief' "
       "AND ended_at IS NOT NULL AND dead = 0",
-      std::array{Param(parent)});
+      parent);
   jobs_.run(
       "UPDATE cf_agents_jobs SET key = NULL WHERE parent = ?1 AND +kind = 2 AND type = 'kept' "
       "AND ended_at IS NOT NULL AND substr(key, 1, length(?1) + 1) = ?1 || '/'",
-      std::array{Param(parent)});
+      parent);
   return removed > 0;
 }
 
@@ -198,9 +189,8 @@ Result<bool> FiberTable::mark(std::int64_t seq, std::string_view mark) {
     const auto there = jobs_.document(seq, static_cast<JobPart>(part));
     if (there && *there == mark) return false;
     if (there) continue;
-    const auto count =
-        jobs_.number("SELECT count(*) FROM cf_agents_job_documents WHERE job = ? AND part >= 16",
-                     std::array{Param(seq)});
+    const auto count = jobs_.number(
+        "SELECT count(*) FROM cf_agents_job_documents WHERE job = ? AND part >= 16", seq);
     if (count.value_or(0) >= static_cast<std::int64_t>(kMostMarks))
       return Error{Errc::kLimitExceeded, "a fiber does at most 10,000 things once"};
     jobs_.put(seq, static_cast<JobPart>(part), mark);

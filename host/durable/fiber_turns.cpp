@@ -1,11 +1,8 @@
 #include "durable/fiber_turns.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace hearth::durable {
-
-using storage::Param;
 
 namespace {
 
@@ -25,7 +22,7 @@ void FiberTurns::given_up(const Job& job, std::string_view why) {
   if (!job.is_turn()) return;
   news_.push_back({job.id, 0, std::string(why)});
   ids_.reset();
-  if (jobs_.first(HEARTH_OPEN_FIBERS "seq > ? AND " HEARTH_TURN, std::array{Param(job.seq)}))
+  if (jobs_.first(HEARTH_OPEN_FIBERS "seq > ? AND " HEARTH_TURN, job.seq))
     jobs_.put(job.seq, JobPart::kPassed, "");
 }
 

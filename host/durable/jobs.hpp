@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hearth::durable {
@@ -149,18 +150,35 @@ class Jobs {
 
   // ---- rows ----
   // Texts of SQL are literals: each is prepared once and kept. `where` is all that follows the
-  // table's name.
-  [[nodiscard]] std::optional<Job> first(std::string_view where, Params params);
+  // table's name. Values are as Statement::query() takes them.
+  [[nodiscard]] std::optional<Job> first(std::string_view where,
+                                         const storage::ParamValue auto&... values) {
+    std::optional<Job> found;
+    each(where, storage::params_of(values...), [&](Job& job) {
+      found = std::move(job);
+      return false;
+    });
+    return found;
+  }
   // Calls `see` with each row until it returns false. `see` may read with other texts than this
   // one, but not write.
   void each(std::string_view where, Params params, const std::function<bool(Job&)>& see);
   [[nodiscard]] std::vector<Job> all(std::string_view where, Params params);
+  [[nodiscard]] auto all(std::string_view where, const storage::ParamValue auto&... values) {
+    return all(where, storage::params_of(values...));
+  }
   [[nodiscard]] std::optional<Job> find(std::int64_t seq);
   [[nodiscard]] std::optional<Job> find(JobKind kind, std::string_view id);
   // The first column of the first row; nothing: no row, or null.
   [[nodiscard]] std::optional<std::int64_t> number(std::string_view sql, Params params);
+  [[nodiscard]] auto number(std::string_view sql, const storage::ParamValue auto&... values) {
+    return number(sql, storage::params_of(values...));
+  }
   // The number of changed rows, with the documents that were removed with their jobs.
   std::int64_t run(std::string_view sql, Params params);
+  std::int64_t run(std::string_view sql, const storage::ParamValue auto&... values) {
+    return run(sql, storage::params_of(values...));
+  }
 
   // Gives the job its seq.
   void insert(Job& job);

@@ -4,12 +4,9 @@
 #include "durable/record_page.hpp"
 #include "json/json_object_text.hpp"
 
-#include <array>
 #include <utility>
 
 namespace hearth::durable {
-
-using storage::Param;
 
 namespace {
 
@@ -70,7 +67,7 @@ Result<std::string> Notices::list(std::string_view after, std::size_t limit) {
   const auto place = place_after(after);
   if (!place) return place.error();
   RecordPage page(limit);
-  jobs().each("WHERE kind = 5 AND seq > ?1 ORDER BY seq", std::array{Param(*place)},
+  jobs().each("WHERE kind = 5 AND seq > ?1 ORDER BY seq", storage::params_of(*place),
               [&](const Job& job) { return page.add(record_json(job)); });
   return page.take();
 }

@@ -3,11 +3,9 @@
 #include "json/json.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace hearth::durable {
 
-using storage::Param;
 using storage::Rows;
 
 namespace {
@@ -22,7 +20,7 @@ storage::Bytes bytes_of(std::string_view text) {
 
 void OperationAnswers::remove_from(std::int64_t operation, OperationPart part) {
   table_.run("DELETE FROM cf_agents_operation_documents WHERE operation = ? AND part >= ?",
-             std::array{Param(operation), Param(static_cast<std::int64_t>(part))});
+             operation, part);
 }
 
 std::optional<DispatchedRequest> OperationAnswers::find(std::int64_t operation) {
@@ -30,7 +28,7 @@ std::optional<DispatchedRequest> OperationAnswers::find(std::int64_t operation) 
   Rows rows = table_.rows(
       "SELECT part, iif(part = 3, body, NULL), length(body) FROM "
       "cf_agents_operation_documents WHERE operation = ? AND part >= 3 ORDER BY part",
-      std::array{Param(operation)});
+      operation);
   while (rows.next()) {
     const std::int64_t part = rows.integer(0);
     if (part == static_cast<std::int64_t>(OperationPart::kRequest)) {
@@ -74,7 +72,7 @@ void OperationAnswers::append(std::int64_t operation, std::string_view piece) {
     Rows rows = table_.rows(
         "SELECT part, length(body) FROM cf_agents_operation_documents WHERE "
         "operation = ? AND part >= ? ORDER BY part DESC LIMIT 1",
-        std::array{Param(operation), Param(kFirstPiece)});
+        operation, kFirstPiece);
     if (rows.next()) {
       last = rows.integer(0);
       size = static_cast<std::size_t>(rows.integer(1));
@@ -84,7 +82,7 @@ void OperationAnswers::append(std::int64_t operation, std::string_view piece) {
     table_.run(
         "UPDATE cf_agents_operation_documents SET body = CAST(body || ?3 AS BLOB) WHERE "
         "operation = ?1 AND part = ?2",
-        std::array{Param(operation), Param(last), Param(bytes_of(piece))});
+        operation, last, bytes_of(piece));
     return;
   }
   if (size > 0) ++last;
@@ -112,7 +110,7 @@ std::string OperationAnswers::body(std::int64_t operation) {
   Rows rows = table_.rows(
       "SELECT body FROM cf_agents_operation_documents WHERE operation = ? AND "
       "part >= ? ORDER BY part",
-      std::array{Param(operation), Param(kFirstPiece)});
+      operation, kFirstPiece);
   while (rows.next()) {
     const storage::Bytes piece = rows.bytes(0);
     all.append(reinterpret_cast<const char*>(piece.data()), piece.size());

@@ -3,13 +3,10 @@
 #include "base/sha256.hpp"
 #include "json/json.hpp"
 
-#include <array>
 #include <cmath>
 #include <utility>
 
 namespace hearth::durable {
-
-using storage::Param;
 
 namespace {
 
@@ -55,7 +52,7 @@ void OperationIdentity::keep_incarnation() {
   table_.run(
       "INSERT INTO cf_agents_meta(key, value) VALUES('incarnation', ?) "
       "ON CONFLICT(key) DO UPDATE SET value = excluded.value",
-      std::array{Param(std::string_view(incarnation_))});
+      incarnation_);
   incarnation_is_kept_ = true;
 }
 
@@ -63,7 +60,7 @@ std::int64_t OperationIdentity::next_n(std::string_view path, FiberHandle fiber,
                                        const std::string& likeness) {
   const std::int64_t behind = table_.number(
       "SELECT max(n) FROM cf_agents_operations WHERE scope = ? AND likeness = ? AND behind = 1",
-      std::array{Param(path), Param(std::string_view(likeness))});
+      path, likeness);
   const Used& used = used_[fiber];
   const auto equal = used.find(likeness);
   return behind + 1 + (equal == used.end() ? 0 : static_cast<std::int64_t>(equal->second.size()));
@@ -122,8 +119,7 @@ void OperationIdentity::checkpointed(std::string_view fiber) {
     if (running == nullptr || running->id != fiber) continue;
     for (const auto& [likeness, rows] : used) {
       for (const std::int64_t seq : rows) {
-        table_.run("UPDATE cf_agents_operations SET behind = 1 WHERE seq = ? AND behind = 0",
-                   std::array{Param(seq)});
+        table_.run("UPDATE cf_agents_operations SET behind = 1 WHERE seq = ? AND behind = 0", seq);
       }
     }
     used.clear();

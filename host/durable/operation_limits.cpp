@@ -5,13 +5,11 @@
 #include "json/json_text.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <limits>
 
 namespace hearth::durable {
 
-using storage::Param;
 using storage::Rows;
 
 namespace {
@@ -53,7 +51,7 @@ OperationBudgets::Spent OperationBudgets::spent_today(std::string_view kind) {
   Rows rows = table_.rows(
       "SELECT day, count, cost FROM cf_agents_operation_days WHERE kind = ?1 AND day "
       "IN (?2, ?2 + 1) ORDER BY day DESC LIMIT 1",
-      std::array{Param(kind), Param(none.day)});
+      kind, none.day);
   if (!rows.next()) return none;
   return {.day = rows.integer(0), .count = rows.integer(1), .cost = rows.integer(2)};
 }
@@ -71,7 +69,7 @@ std::vector<UsedUpBudget> OperationBudgets::used_up() {
     const auto last = table_.first(
         "FROM cf_agents_operations WHERE kind = ?1 AND day = ?2 ORDER BY seq DESC "
         "LIMIT 1",
-        std::array{Param(std::string_view(kind)), Param(spent.day)});
+        kind, spent.day);
     if (last) budget.since_ms = last->started_at_ms;
   }
   return all;
@@ -103,26 +101,24 @@ Result<std::optional<std::int64_t>> OperationBudgets::spend(std::string_view kin
   table_.run(
       "INSERT INTO cf_agents_operation_days(kind, day, count, cost) VALUES(?, ?, ?, ?) "
       "ON CONFLICT DO UPDATE SET count = excluded.count, cost = excluded.cost",
-      std::array{Param(kind), Param(spent.day), Param(spent.count), Param(spent.cost)});
+      kind, spent.day, spent.count, spent.cost);
   if (is_first) {
     table_.run(
         "DELETE FROM cf_agents_operation_days WHERE kind = ?1 AND day <> ?2 AND day <= (SELECT day "
         "FROM cf_agents_operation_days WHERE kind = ?1 ORDER BY day DESC LIMIT 1 OFFSET ?3)",
-        std::array{Param(kind), Param(spent.day), Param(kMostDays)});
+        kind, spent.day, kMostDays);
   }
   return std::optional(spent.day);
 }
 
 void OperationBudgets::set_cost(const OperationRow& row, std::int64_t cost) {
-  table_.run("UPDATE cf_agents_operations SET cost = ?2 WHERE seq = ?1",
-             std::array{Param(row.seq), Param(cost)});
+  table_.run("UPDATE cf_agents_operations SET cost = ?2 WHERE seq = ?1", row.seq, cost);
   if (!row.day) return;
   const std::int64_t most_others = std::numeric_limits<std::int64_t>::max() - cost;
   table_.run(
       "UPDATE cf_agents_operation_days SET cost = min(max(cost - ?3, 0), ?4) + ?5 "
       "WHERE kind = ?1 AND day = ?2",
-      std::array{Param(std::string_view(row.kind)), Param(*row.day), Param(row.cost),
-                 Param(most_others), Param(cost)});
+      row.kind, *row.day, row.cost, most_others, cost);
 }
 
 void OperationBudgets::give_back(const OperationRow& row) {
@@ -130,7 +126,7 @@ void OperationBudgets::give_back(const OperationRow& row) {
   table_.run(
       "UPDATE cf_agents_operation_days SET count = max(count - 1, 0), cost = max(cost - ?3, 0) "
       "WHERE kind = ?1 AND day = ?2",
-      std::array{Param(std::string_view(row.kind)), Param(*row.day), Param(row.cost)});
+      row.kind, *row.day, row.cost);
 }
 
 // ---- retention ----------------------------------------------------------------------------------
@@ -151,7 +147,7 @@ Result<void> OperationRetention::make_room() {
       "FROM cf_agents_operations WHERE seq IN (SELECT seq FROM cf_agents_operations "
       "o WHERE state IN ('completed', 'not_executed') AND "
       "scope IS NOT NULL " HEARTH_NO_FIBER_NEEDS "ORDER BY settled_at LIMIT ?2) RETURNING id",
-      std::array{Param(std::string_view(needed)), Param(kSweptAtOnce)});
+      storage::params_of(needed, kSweptAtOnce));
   if (removed > 0) return {};
   return Error{Errc::kLimitExceeded, "the ledger of this agent's operations is full"};
 }
@@ -195,9 +191,8 @@ void OperationRetention::sweep() {
       "state IN ('completed', 'not_executed') AND settled_at <= ?2 AND settled_at <= ?3 - "
       "coalesce((SELECT value FROM json_each(?4) WHERE key = o.kind), ?5) " HEARTH_NO_FIBER_NEEDS
       "ORDER BY settled_at LIMIT ?6) RETURNING id",
-      std::array{Param(std::string_view(needed)), Param(now - shortest.count()), Param(now),
-                 Param(std::string_view(keeps)), Param(settings_.keep.count()),
-                 Param(kSweptAtOnce)});
+      storage::params_of(needed, now - shortest.count(), now, keeps, settings_.keep.count(),
+                         kSweptAtOnce));
 }
 
 }  // namespace hearth::durable

@@ -9,8 +9,6 @@
 
 namespace hearth::durable {
 
-using storage::Param;
-
 namespace {
 
 constexpr std::array<std::string_view, 5> kEffectWords = {"read", "idempotent", "keyed", "probe",
@@ -96,8 +94,8 @@ Result<std::string> OperationRecords::list(const OperationFilter& filter) {
            !(filter.begun_before_ms && row.started_at_ms >= *filter.begun_before_ms);
   };
   RecordPage page(filter.limit, kMaxPageBytes);
-  table_.each(listing_text(filter, !scope.empty()),
-              std::array{Param(behind), Param(std::string_view(scope))}, [&](OperationRow& row) {
+  table_.each(listing_text(filter, !scope.empty()), storage::params_of(behind, scope),
+              [&](OperationRow& row) {
                 if (page.full()) return false;
                 return !fits(row) || page.add(record(row, filter.without_documents));
               });

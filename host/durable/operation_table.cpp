@@ -5,7 +5,6 @@
 #include <array>
 #include <filesystem>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 namespace hearth::durable {
@@ -81,16 +80,7 @@ void OperationTable::prepare_write() {
 }
 
 std::optional<OperationRow> OperationTable::find(std::string_view id) {
-  return first("FROM cf_agents_operations WHERE id = ?", std::array{Param(id)});
-}
-
-std::optional<OperationRow> OperationTable::first(std::string_view from, Params params) {
-  std::optional<OperationRow> found;
-  each(from, params, [&](OperationRow& row) {
-    found = std::move(row);
-    return false;
-  });
-  return found;
+  return first("FROM cf_agents_operations WHERE id = ?", id);
 }
 
 void OperationTable::each(std::string_view from, Params params,
@@ -106,28 +96,15 @@ void OperationTable::each(std::string_view from, Params params,
   }
 }
 
-std::int64_t OperationTable::number(std::string_view sql, Params params) {
-  if (!exists()) return 0;
-  Rows found = rows(sql, params);
-  return found.next() ? integer_or_none(found, 0).value_or(0) : 0;
-}
-
-void OperationTable::run(std::string_view sql, Params params) {
-  prepare_write();
-  database_.kept(sql).execute(params);
-}
-
 void OperationTable::insert(OperationRow& row) {
   prepare_write();
   Rows inserted = rows(
       "INSERT INTO cf_agents_operations(id, kind, effect, state, root, scope, key, likeness, n, "
       "started_at, horizon_at, cost, day, by_request) "
       "VALUES(?, ?, ?, 'started', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq",
-      std::array{Param(std::string_view(row.id)), Param(std::string_view(row.kind)),
-                 Param(static_cast<std::int64_t>(row.effect)), nullable(row.root),
-                 nullable(row.scope), nullable(row.key), Param(std::string_view(row.likeness)),
-                 Param(row.n), Param(row.started_at_ms), nullable(row.horizon_at_ms),
-                 Param(row.cost), nullable(row.day), Param(std::int64_t{row.acts_by_request})});
+      row.id, row.kind, row.effect, nullable(row.root), nullable(row.scope), nullable(row.key),
+      row.likeness, row.n, row.started_at_ms, nullable(row.horizon_at_ms), row.cost,
+      nullable(row.day), row.acts_by_request);
   // SQLite completes the insert only at the end of the rows.
   while (inserted.next()) row.seq = inserted.integer(0);
 }
@@ -148,9 +125,8 @@ std::int64_t OperationTable::remove(std::string_view from, Params params) {
 
 std::optional<std::string> OperationTable::document(std::int64_t seq, OperationPart part) {
   if (!exists()) return std::nullopt;
-  Rows found =
-      rows("SELECT body FROM cf_agents_operation_documents WHERE operation = ? AND part = ?",
-           std::array{Param(seq), Param(static_cast<std::int64_t>(part))});
+  Rows found = rows(
+      "SELECT body FROM cf_agents_operation_documents WHERE operation = ? AND part = ?", seq, part);
   if (!found.next()) return std::nullopt;
   return std::string(found.text(0));
 }
@@ -158,7 +134,7 @@ std::optional<std::string> OperationTable::document(std::int64_t seq, OperationP
 void OperationTable::put(std::int64_t seq, OperationPart part, const Param& body) {
   run("INSERT INTO cf_agents_operation_documents(operation, part, body) VALUES(?, ?, ?) "
       "ON CONFLICT(operation, part) DO UPDATE SET body = excluded.body",
-      std::array{Param(seq), Param(static_cast<std::int64_t>(part)), body});
+      seq, part, body);
 }
 
 // An id is a hash in hexadecimal digits, so no text from outside is part of a path.

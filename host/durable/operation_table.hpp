@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <span>
+#include <utility>
 
 namespace hearth::durable {
 
@@ -65,18 +66,35 @@ class OperationTable {
   // Texts of SQL are literals: each is prepared once and kept. `from` is all that follows the
   // columns: "FROM cf_agents_operations WHERE ...".
   [[nodiscard]] std::optional<OperationRow> find(std::string_view id);
-  [[nodiscard]] std::optional<OperationRow> first(std::string_view from, Params params);
+  [[nodiscard]] std::optional<OperationRow> first(std::string_view from,
+                                                  const storage::ParamValue auto&... values) {
+    std::optional<OperationRow> found;
+    each(from, storage::params_of(values...), [&](OperationRow& row) {
+      found = std::move(row);
+      return false;
+    });
+    return found;
+  }
   // Calls `see` with each row until it returns false. `see` may read with other texts than this
   // one, but not write.
   void each(std::string_view from, Params params, const std::function<bool(OperationRow&)>& see);
   // The tables exist.
-  [[nodiscard]] storage::Rows rows(std::string_view sql, Params params = {}) {
-    return database_.kept(sql).query(params);
+  [[nodiscard]] storage::Rows rows(std::string_view sql,
+                                   const storage::ParamValue auto&... values) {
+    return database_.kept(sql).query(values...);
   }
   // The first column of the first row; 0: no row, or null.
-  [[nodiscard]] std::int64_t number(std::string_view sql, Params params = {});
+  [[nodiscard]] std::int64_t number(std::string_view sql,
+                                    const storage::ParamValue auto&... values) {
+    if (!exists()) return 0;
+    storage::Rows found = rows(sql, values...);
+    return found.next() ? storage::integer_or_none(found, 0).value_or(0) : 0;
+  }
 
-  void run(std::string_view sql, Params params);
+  void run(std::string_view sql, const storage::ParamValue auto&... values) {
+    prepare_write();
+    database_.kept(sql).execute(values...);
+  }
   // A new row, which gets its seq.
   void insert(OperationRow& row);
   // Removes the rows with their documents and files. `from` returns their ids. Returns the number.

@@ -2,13 +2,11 @@
 
 #include "durable/operation_rules.hpp"
 
-#include <array>
 #include <string>
 
 namespace hearth::durable {
 
 using storage::nullable;
-using storage::Param;
 
 void OperationTransitions::start(OperationRow& row, std::string_view arguments) {
   table_.insert(row);
@@ -22,9 +20,8 @@ void OperationTransitions::start_again(const OperationRow& row) {
       "UPDATE cf_agents_operations SET state = 'started', effect = ?2, attempts = attempts + 1, "
       "started_at = ?3, horizon_at = ?4, cost = ?5, day = ?6, root = ?7, by_request = ?8, "
       "settled_at = NULL, settled_by = NULL, note = NULL, told = NULL WHERE seq = ?1",
-      std::array{Param(row.seq), Param(static_cast<std::int64_t>(row.effect)),
-                 Param(row.started_at_ms), nullable(row.horizon_at_ms), Param(row.cost),
-                 nullable(row.day), nullable(row.root), Param(std::int64_t{row.acts_by_request})});
+      row.seq, row.effect, row.started_at_ms, nullable(row.horizon_at_ms), row.cost,
+      nullable(row.day), nullable(row.root), row.acts_by_request);
   note(row, OperationState::kRunning);
 }
 
@@ -32,13 +29,12 @@ void OperationTransitions::start_probe(const OperationRow& row) {
   unknown_.leave(row);
   table_.run(
       "UPDATE cf_agents_operations SET state = 'started', root = ?2, told = NULL WHERE seq = ?1",
-      std::array{Param(row.seq), nullable(row.root)});
+      row.seq, nullable(row.root));
   note(row, OperationState::kRunning);
 }
 
 void OperationTransitions::interrupt(const OperationRow& row, std::string_view note_text) {
-  table_.run("UPDATE cf_agents_operations SET note = ?2 WHERE seq = ?1",
-             std::array{Param(row.seq), Param(note_text)});
+  table_.run("UPDATE cf_agents_operations SET note = ?2 WHERE seq = ?1", row.seq, note_text);
   note(row, OperationState::kInterrupted);
 }
 
@@ -49,7 +45,7 @@ void OperationTransitions::complete(const OperationRow& row,
   table_.run(
       "UPDATE cf_agents_operations SET state = 'completed', settled_at = ?2, note = ?3 "
       "WHERE seq = ?1",
-      std::array{Param(row.seq), Param(unix_millis(clock_.wall_now())), nullable(why)});
+      row.seq, unix_millis(clock_.wall_now()), nullable(why));
   note(row, OperationState::kCompleted);
   answers_.drop_answer(row.seq);
   if (result) table_.put(row.seq, OperationPart::kResult, *result);
@@ -64,7 +60,7 @@ void OperationTransitions::set_not_executed(const OperationRow& row, std::string
   table_.run(
       "UPDATE cf_agents_operations SET state = 'not_executed', settled_at = ?2, note = ?3 "
       "WHERE seq = ?1",
-      std::array{Param(row.seq), Param(unix_millis(clock_.wall_now())), Param(why)});
+      row.seq, unix_millis(clock_.wall_now()), why);
   note(row, OperationState::kNotExecuted);
   answers_.drop(row.seq);
   budgets_.give_back(row);
@@ -73,7 +69,7 @@ void OperationTransitions::set_not_executed(const OperationRow& row, std::string
 void OperationTransitions::give_up(const OperationRow& row) {
   if (row.effect <= Effect::kIdempotent) {
     table_.remove("FROM cf_agents_operations WHERE seq = ? RETURNING id",
-                  std::array{Param(row.seq)});
+                  storage::params_of(row.seq));
     return;
   }
   make_unknown(row, row.note.value_or("its run was cut off"));
@@ -90,8 +86,7 @@ void OperationTransitions::resolve(const OperationRow& row, std::optional<std::s
   table_.run(
       "UPDATE cf_agents_operations SET state = ?2, settled_at = ?3, settled_by = ?4, note = ?5, "
       "told = NULL WHERE seq = ?1",
-      std::array{Param(row.seq), Param(state), Param(unix_millis(clock_.wall_now())), Param(actor),
-                 Param(note_text)});
+      row.seq, state, unix_millis(clock_.wall_now()), actor, note_text);
   if (result) {
     table_.put(row.seq, OperationPart::kResult, *result);
     answers_.drop_answer(row.seq);

@@ -199,7 +199,7 @@ Result<void> Queue::retry(std::string_view id) {
   if (!job || (!job->dead && !job->waits_for_code()))
     return Error{Errc::kNotFound, "no dead letter, and no item that waits for code, has this id"};
   const std::int64_t end = jobs().number("SELECT max(seq) + 1 FROM cf_agents_jobs", {}).value_or(1);
-  const std::array params{Param(job->seq), Param(end)};
+  const auto params = storage::params_of(job->seq, end);
   jobs().run(
       "UPDATE cf_agents_jobs SET seq = ?2, state = 0, due_at = NULL, dead = 0, claims = 0, "
       "failures = 0, failing_since = NULL, interruptions = 0, fatal_attempts = 0, next_at = 0 "

@@ -3,7 +3,6 @@
 #include "json/json_object_text.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <type_traits>
 
@@ -150,10 +149,9 @@ std::string run_body(const ScheduleRow& row, std::string_view payload, std::int6
 std::optional<ScheduleRow> ScheduleTable::read(std::optional<Job> job) {
   if (!job) return std::nullopt;
   ScheduleRow row(*std::move(job));
-  const std::array params{Param(row.seq)};
   storage::Rows rows =
       database_.kept("SELECT " HEARTH_SCHEDULE_COLUMNS " FROM cf_agents_jobs WHERE seq = ?")
-          .query(params);
+          .query(row.seq);
   (void)rows.next();
   int column = 0;
   each_member(row, [&](auto& value) { get(rows, column++, value); });
@@ -195,7 +193,7 @@ std::string ScheduleTable::payload(std::int64_t seq) {
 }
 
 std::vector<ScheduleRow> ScheduleTable::children(std::string_view parent) {
-  return all("WHERE parent = ? AND +kind = 3", std::array{Param(parent)});
+  return all("WHERE parent = ? AND +kind = 3", storage::params_of(parent));
 }
 
 std::optional<ScheduleRow> ScheduleTable::find_alike(std::string_view likeness, bool dead) {
@@ -203,7 +201,7 @@ std::optional<ScheduleRow> ScheduleTable::find_alike(std::string_view likeness, 
       jobs_.first("WHERE key = ?1 AND kind = 3 AND parent IS NULL AND dead = ?2 AND "
                   "(dead OR running = 0 OR type IN ('cron', 'interval')) "
                   "ORDER BY seq LIMIT 1",
-                  std::array{Param(likeness), Param(std::int64_t{dead})}));
+                  likeness, dead));
 }
 
 std::vector<ScheduleRow> ScheduleTable::list(const ScheduleFilter& filter) {
@@ -215,20 +213,19 @@ std::vector<ScheduleRow> ScheduleTable::list(const ScheduleFilter& filter) {
     place = place_of(*last);
     seq = last->seq;
   }
-  const Param limit(static_cast<std::int64_t>(filter.limit));
   if (filter.by_age)
     return all("WHERE kind = 3 AND parent IS NULL AND seq > ?1 ORDER BY seq LIMIT ?2",
-               std::array{Param(seq), limit});
+               storage::params_of(seq, filter.limit));
   // Without the first condition of ?1, SQLite would not begin at that place of the index.
-  return all("INDEXED BY cf_agents_jobs_time WHERE kind = 3 AND parent IS NULL AND " HEARTH_PLACE
-             " >= ?1 AND (" HEARTH_PLACE
-             ", seq) > (?1, ?2) AND (?3 = '' OR type = ?3) AND (?4 = '' OR "
-             "name = ?4) AND (?5 = '' OR " HEARTH_STATE_WORD
-             " = ?5) AND (?6 = 0 OR next_at >= ?6) AND "
-             "(?7 = 0 OR next_at BETWEEN 1 AND ?7 - 1) ORDER BY " HEARTH_PLACE ", seq LIMIT ?8",
-             std::array{Param(place), Param(seq), Param(filter.type ? to_string(*filter.type) : ""),
-                        Param(filter.callback), Param(filter.state), Param(filter.from_ms),
-                        Param(filter.until_ms), limit});
+  return all(
+      "INDEXED BY cf_agents_jobs_time WHERE kind = 3 AND parent IS NULL AND " HEARTH_PLACE
+      " >= ?1 AND (" HEARTH_PLACE
+      ", seq) > (?1, ?2) AND (?3 = '' OR type = ?3) AND (?4 = '' OR "
+      "name = ?4) AND (?5 = '' OR " HEARTH_STATE_WORD
+      " = ?5) AND (?6 = 0 OR next_at >= ?6) AND "
+      "(?7 = 0 OR next_at BETWEEN 1 AND ?7 - 1) ORDER BY " HEARTH_PLACE ", seq LIMIT ?8",
+      storage::params_of(place, seq, filter.type ? to_string(*filter.type) : "", filter.callback,
+                         filter.state, filter.from_ms, filter.until_ms, filter.limit));
 }
 
 std::optional<ScheduleRow> ScheduleTable::first_due() {
@@ -239,7 +236,7 @@ bool ScheduleTable::is_crowded(std::int64_t now_ms, std::int64_t least) {
   const auto due = jobs_.number(
       "SELECT count(*) FROM (SELECT 1 FROM cf_agents_jobs WHERE kind = 3 AND state = 0 "
       "AND due_at <= ?1 LIMIT ?2)",
-      std::array{Param(now_ms), Param(least)});
+      now_ms, least);
   return due.value_or(0) >= least;
 }
 
@@ -250,7 +247,7 @@ std::vector<std::pair<std::string, ScheduleTable::Crowd>> ScheduleTable::crowds(
   jobs_.each(
       "WHERE kind = 3 AND state = 0 AND due_at <= ? AND parent IS NULL AND "
       "type IN ('delay', 'at')",
-      std::array{Param(now_ms)}, [&](Job& job) {
+      storage::params_of(now_ms), [&](Job& job) {
         Crowd& crowd = by_callback[job.name];
         if (++crowd.rows == 1 || job.id < crowd.id) crowd.id = std::move(job.id);
         return true;
@@ -299,8 +296,7 @@ void ScheduleTable::write(ScheduleRow& row) {
 }
 
 void ScheduleTable::hand_over_children(std::string_view parent, std::string_view heir) {
-  jobs_.run("UPDATE cf_agents_jobs SET parent = ?2 WHERE parent = ?1 AND +kind = 3",
-            std::array{Param(parent), Param(heir)});
+  jobs_.run("UPDATE cf_agents_jobs SET parent = ?2 WHERE parent = ?1 AND +kind = 3", parent, heir);
 }
 
 }  // namespace hearth::durable

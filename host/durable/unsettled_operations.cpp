@@ -3,12 +3,10 @@
 #include "durable/operation_rules.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace hearth::durable {
 
-using storage::Param;
 using storage::Rows;
 
 namespace {
@@ -104,8 +102,7 @@ Wake OpenOperations::wake() const {
 void count_crash(OperationTable& table, const EndedProcess& ended) {
   if (!ended.row || *ended.row <= kOperationRows || *ended.row == kSeveralRows) return;
   table.run("UPDATE cf_agents_operations SET told = told + ?2 WHERE seq = ?1",
-            std::array{Param(*ended.row - kOperationRows),
-                       Param(std::int64_t{UnknownOperations::kMostTellings / 2})});
+            *ended.row - kOperationRows, UnknownOperations::kMostTellings / 2);
 }
 
 void UnknownOperations::load() {
@@ -119,7 +116,7 @@ void UnknownOperations::add(const OperationRow& row, std::string_view why) {
   table_.run(
       "UPDATE cf_agents_operations SET state = 'unknown', told = 0, settled_at = NULL, note = ?2 "
       "WHERE seq = ?1",
-      std::array{Param(row.seq), Param(why)});
+      row.seq, why);
   untold_.push_back(row.seq);
   ++count_;
 }
@@ -129,19 +126,19 @@ void UnknownOperations::leave(const OperationRow& row) {
   std::erase(untold_, row.seq);
   --count_;
   table_.run("DELETE FROM cf_agents_operation_documents WHERE operation = ?1 AND part = ?2",
-             std::array{Param(row.seq), Param(static_cast<std::int64_t>(OperationPart::kGivenUp))});
+             row.seq, OperationPart::kGivenUp);
 }
 
 std::optional<UnknownOperation> UnknownOperations::next_untold() {
   while (has_untold()) {
-    const std::array seq{Param(untold_.front())};
+    const std::int64_t seq = untold_.front();
     untold_.pop_front();
     const auto row =
         table_.first("FROM cf_agents_operations WHERE seq = ? AND told IS NOT NULL", seq);
     if (!row) continue;
     table_.run(
-        "UPDATE cf_agents_operations SET told = iif(told < ?2, told + 1, NULL) WHERE seq = ?1",
-        std::array{seq[0], Param(std::int64_t{kMostTellings})});
+        "UPDATE cf_agents_operations SET told = iif(told < ?2, told + 1, NULL) WHERE seq = ?1", seq,
+        kMostTellings);
     // Null: it was told kMostTellings times.
     if (table_.number("SELECT told FROM cf_agents_operations WHERE seq = ?", seq) == 0) continue;
     telling_ = true;
@@ -153,7 +150,7 @@ std::optional<UnknownOperation> UnknownOperations::next_untold() {
 void UnknownOperations::told(std::string_view id, bool was_heard) {
   telling_ = false;
   if (!was_heard) return;
-  table_.run("UPDATE cf_agents_operations SET told = NULL WHERE id = ?", std::array{Param(id)});
+  table_.run("UPDATE cf_agents_operations SET told = NULL WHERE id = ?", id);
 }
 
 std::vector<UnknownOperation> UnknownOperations::standing() {
@@ -162,7 +159,7 @@ std::vector<UnknownOperation> UnknownOperations::standing() {
   Rows rows = table_.rows(
       "SELECT id, kind, started_at FROM cf_agents_operations WHERE state = "
       "'unknown' ORDER BY seq DESC LIMIT ?",
-      std::array{Param(static_cast<std::int64_t>(kMostStanding))});
+      kMostStanding);
   while (rows.next())
     standing.push_back({.id = std::string(rows.text(0)),
                         .kind = std::string(rows.text(1)),

@@ -3,7 +3,6 @@
 #include "storage/agent_database.hpp"
 #include "storage/statement.hpp"
 
-#include <array>
 #include <utility>
 
 namespace hearth::extensions {
@@ -72,11 +71,11 @@ void CallAnswers::shorten_waits() {
   const std::int64_t latest = now_ms() + agent_.settings().answers.keep.count();
   Statement find(agent_.database().connection(),
                  "SELECT 1 FROM cf_agents_answers WHERE expires_at > ?");
-  if (!find.query(std::array{Param(latest)}).next()) return;
+  if (!find.query(latest).next()) return;
   agent_.database().begin_write();
   Statement shorten(agent_.database().connection(),
                     "UPDATE cf_agents_answers SET expires_at = ?1 WHERE expires_at > ?1");
-  shorten.execute(std::array{Param(latest)});
+  shorten.execute(latest);
 }
 
 bool CallAnswers::is_over(std::int64_t more_answers) {
@@ -89,7 +88,7 @@ bool CallAnswers::is_full() {
   if (!is_over(1)) return false;
   Statement find(agent_.database().connection(),
                  "SELECT 1 FROM cf_agents_answers WHERE code IS NOT NULL OR expires_at <= ?");
-  return !find.query(std::array{Param(now_ms())}).next();
+  return !find.query(now_ms()).next();
 }
 
 CallAnswers::Known CallAnswers::look(const CallKey& call) {
@@ -99,7 +98,7 @@ CallAnswers::Known CallAnswers::look(const CallKey& call) {
     Statement find(agent_.database().connection(),
                    "SELECT fingerprint, code, body FROM cf_agents_answers "
                    "WHERE key = ? AND expires_at > ?");
-    Rows rows = find.query(std::array{Param(std::string_view(call.key)), Param(now_ms())});
+    Rows rows = find.query(call.key, now_ms());
     if (rows.next()) {
       if (rows.text(0) != call.fingerprint) return {.verdict = Verdict::kAnother};
       if (rows.is_null(1)) return {.verdict = Verdict::kCutOff};
@@ -143,16 +142,14 @@ bool CallAnswers::remove(const char* sql, std::span<const Param> params) {
 
 void CallAnswers::put(const Note& note) {
   const std::string_view key = note.call.key;
-  remove("DELETE FROM cf_agents_answers WHERE key = ? RETURNING bytes", std::array{Param(key)});
+  remove("DELETE FROM cf_agents_answers WHERE key = ? RETURNING bytes", storage::params_of(key));
   if (note.code == kForgotten) return;
   const auto bytes = static_cast<std::int64_t>(key.size() + note.body.size());
   Statement insert(agent_.database().connection(),
                    "INSERT INTO cf_agents_answers(key, fingerprint, code, body, bytes, expires_at) "
                    "VALUES(?, ?, ?, ?, ?, ?)");
-  insert.execute(std::array{Param(key), Param(std::string_view(note.call.fingerprint)),
-                            note.code ? Param(*note.code) : Param(nullptr),
-                            Param(std::string_view(note.body)), Param(bytes),
-                            Param(now_ms() + agent_.settings().answers.keep.count())});
+  insert.execute(key, note.call.fingerprint, storage::nullable(note.code), note.body, bytes,
+                 now_ms() + agent_.settings().answers.keep.count());
   ++kept().answers;
   kept().bytes += bytes;
 }
@@ -161,7 +158,7 @@ void CallAnswers::make_room() {
   remove(
       "DELETE FROM cf_agents_answers WHERE key IN (SELECT key FROM cf_agents_answers "
       "WHERE expires_at <= ? ORDER BY expires_at LIMIT ?) RETURNING bytes",
-      std::array{Param(now_ms()), Param(kExpiredAtOnce)});
+      storage::params_of(now_ms(), kExpiredAtOnce));
   // By rowid, the order of the ends: the wall clock may have been set back in between.
   while (is_over(0) && remove("DELETE FROM cf_agents_answers WHERE rowid = "
                               "(SELECT rowid FROM cf_agents_answers WHERE code IS NOT NULL "

@@ -6,13 +6,11 @@
 #include "json/json_text.hpp"
 #include "storage/agent_database.hpp"
 
-#include <array>
 #include <utility>
 
 namespace hearth::extensions {
 namespace {
 
-using storage::Param;
 using storage::Rows;
 
 constexpr std::size_t kMaxKeyBytes = 2048;
@@ -53,7 +51,7 @@ std::uint64_t KvExtension::size_of(std::string_view key) {
   if (!exists()) return 0;
   Rows rows = agent_.database()
                   .kept("SELECT length(CAST(value AS BLOB)) FROM cf_agents_kv WHERE key = ?")
-                  .query(std::array{Param(key)});
+                  .query(key);
   return rows.next() ? key.size() + static_cast<std::uint64_t>(rows.integer(0)) : 0;
 }
 
@@ -68,16 +66,13 @@ KvUsage KvExtension::usage() {
 void KvExtension::store_usage(const KvUsage& usage) {
   agent_.database()
       .kept("UPDATE cf_agents_kv_usage SET keys = ?, bytes = ?")
-      .execute(std::array{Param(static_cast<std::int64_t>(usage.keys)),
-                          Param(static_cast<std::int64_t>(usage.bytes))});
+      .execute(usage.keys, usage.bytes);
 }
 
 Result<std::string> KvExtension::get(std::string_view key) {
   if (!is_key(key)) return no_key();
   if (exists()) {
-    Rows rows = agent_.database()
-                    .kept("SELECT value FROM cf_agents_kv WHERE key = ?")
-                    .query(std::array{Param(key)});
+    Rows rows = agent_.database().kept("SELECT value FROM cf_agents_kv WHERE key = ?").query(key);
     if (rows.next()) return std::string(rows.text(0));
   }
   return Error{Errc::kNotFound, "nothing is kept under this key"};
@@ -133,7 +128,7 @@ Result<void> KvExtension::put(std::string_view key, std::string_view json) {
       .kept(
           "INSERT INTO cf_agents_kv(key, value) VALUES(?, ?) "
           "ON CONFLICT(key) DO UPDATE SET value = excluded.value")
-      .execute(std::array{Param(its_key), Param(its_value)});
+      .execute(its_key, its_value);
   store_usage(used);
   return {};
 }
@@ -144,7 +139,7 @@ Result<void> KvExtension::remove(std::string_view key) {
   if (before == 0) return Error{Errc::kNotFound, "nothing is kept under this key"};
   const KvUsage used = usage();
   agent_.database().begin_write();
-  agent_.database().kept("DELETE FROM cf_agents_kv WHERE key = ?").execute(std::array{Param(key)});
+  agent_.database().kept("DELETE FROM cf_agents_kv WHERE key = ?").execute(key);
   store_usage({.keys = used.keys - 1, .bytes = used.bytes - before});
   return {};
 }
@@ -162,9 +157,7 @@ Result<std::string> KvExtension::list(const KvFilter& filter) {
               : agent_.database().kept(
                     "SELECT key, value FROM cf_agents_kv WHERE key >= ? AND key < ? "
                     "ORDER BY key LIMIT ?");
-  Rows rows = page.query(std::array{Param(goes_on ? filter.after : filter.prefix),
-                                    Param(std::string_view(end)),
-                                    Param(static_cast<std::int64_t>(filter.limit))});
+  Rows rows = page.query(goes_on ? filter.after : filter.prefix, end, filter.limit);
   while (entries.size() < kMaxPageBytes && rows.next()) {
     entries += entries.size() == 1 ? "{\"key\":" : ",{\"key\":";
     append_json_string(entries, rows.text(0));

@@ -42,6 +42,10 @@ template <ParamValue Value>
     return Param(value);
   }
 }
+template <ParamValue... Values>
+[[nodiscard]] std::array<Param, sizeof...(Values)> params_of(const Values&... values) {
+  return {param_of(values)...};
+}
 
 // Owns one sqlite3_stmt. Cheap to keep, costly to make: prepare once, run often.
 //
@@ -71,7 +75,7 @@ class Statement {
   std::int64_t execute(std::span<const Param> params = {});
   template <ParamValue... Values>
   std::int64_t execute(const Values&... values) {
-    return execute(std::array<Param, sizeof...(Values)>{param_of(values)...});
+    return execute(params_of(values...));
   }
 
  private:
@@ -118,7 +122,7 @@ class Rows {
 
 template <ParamValue... Values>
 Rows Statement::query(const Values&... values) {
-  return query(std::array<Param, sizeof...(Values)>{param_of(values)...});
+  return query(params_of(values...));
 }
 
 // Whether the main schema has this table.
