@@ -1,5 +1,7 @@
 #include "cli/confirmation.hpp"
 
+#include "base/files.hpp"
+
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,12 +11,8 @@ namespace hearth::cli {
 
 Confirmation ask_person(std::string_view question, int in, int out) {
   if (::isatty(in) == 0) return Confirmation::kNobody;
-  while (!question.empty()) {
-    const ssize_t written = ::write(out, question.data(), question.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return Confirmation::kNobody;  // an unread question is not confirmed
-    question.remove_prefix(static_cast<std::size_t>(written));
-  }
+  // An unread question is not confirmed.
+  if (write_all(out, question) != 0) return Confirmation::kNobody;
   constexpr std::size_t kMaxLine = 64;  // a longer line is no yes
   std::string line;
   while (line.size() < kMaxLine) {

@@ -3,6 +3,7 @@
 #include "base/assert.hpp"
 #include "base/escape.hpp"
 #include "base/file_descriptor.hpp"
+#include "base/files.hpp"
 #include "plugins/admission/plugin_note.hpp"
 
 #include <dlfcn.h>
@@ -28,14 +29,8 @@ Error forbidden(const std::filesystem::path& path, std::string_view why) {
 }
 
 // 0, or the error number.
-int write_fully(int descriptor, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(descriptor, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno;
-    bytes = bytes.subspan(static_cast<std::size_t>(n));
-  }
-  return 0;
+int write_bytes(int descriptor, std::span<const std::byte> bytes) {
+  return write_all(descriptor, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 // For a path that it knows the dynamic loader returns the library from before, and descriptors are
@@ -138,7 +133,7 @@ Result<StagedFile> StagingArea::stage(std::string_view plugin, std::string_view 
     if (!fd.is_open() && is_out_of_room(errno)) return stage_in_memory(stem, bytes);
     if (!fd.is_open()) return system_refused(path, "cannot be made", errno);
     StagedFile staged(path, generation);  // removes the file if the rest fails
-    if (const int error = write_fully(fd.get(), bytes); error != 0) {
+    if (const int error = write_bytes(fd.get(), bytes); error != 0) {
       if (is_out_of_room(error)) return stage_in_memory(stem, bytes);
       return system_refused(path, "cannot be written", error);
     }
@@ -161,7 +156,7 @@ Result<StagedFile> StagingArea::stage_in_memory(const std::string& stem,
     // Above the descriptors that a child gets.
     FileDescriptor memory(::fcntl(made.get(), F_DUPFD_CLOEXEC, kFirstMemoryDescriptor));
     if (!memory.is_open()) return refused("cannot be made");
-    if (const int error = write_fully(memory.get(), bytes); error != 0) {
+    if (const int error = write_bytes(memory.get(), bytes); error != 0) {
       errno = error;
       return refused("cannot be written");
     }

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/file_descriptor.hpp"
+#include "base/files.hpp"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -248,13 +249,7 @@ void be_a_trial() {
 void write_verdict(const Json& line) {
   const int descriptor =
       ::fcntl(kVerdictDescriptor, F_GETFD) >= 0 ? kVerdictDescriptor : STDOUT_FILENO;
-  const std::string text = dump_json(line) + "\n";
-  for (std::string_view rest = text; !rest.empty();) {
-    const ssize_t n = ::write(descriptor, rest.data(), rest.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // the parent is gone
-    rest.remove_prefix(static_cast<std::size_t>(n));
-  }
+  (void)write_all(descriptor, dump_json(line) + "\n");  // fails when the parent is gone
 }
 
 std::string signal_name(int signal) {
