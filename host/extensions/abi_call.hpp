@@ -193,7 +193,7 @@ struct Argument<std::string_view> {
   Argument(AgentContext& /*it*/, Given given, std::optional<Error>& wrong) : value(text_of(given)) {
     if (!value && !wrong) wrong = bad_slice();
   }
-  [[nodiscard]] std::string_view get() const { return *value; }
+  [[nodiscard]] std::string_view get() const { return value.value_or(std::string_view()); }
   std::optional<std::string_view> value;
 };
 template <>
@@ -203,7 +203,7 @@ struct Argument<AnyBytes> {
       : value(bytes_of(given)) {
     if (!value && !wrong) wrong = bad_slice();
   }
-  [[nodiscard]] AnyBytes get() const { return {*value}; }
+  [[nodiscard]] AnyBytes get() const { return {value.value_or(std::string_view())}; }
   std::optional<std::string_view> value;
 };
 template <>
@@ -233,6 +233,7 @@ struct Argument<const T&> {
       : value(read_struct(given)) {
     if (!value && !wrong) wrong = bad_struct();
   }
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): no door is entered with a wrong argument
   [[nodiscard]] const T& get() const { return *value; }
   std::optional<T> value;
 };

@@ -184,16 +184,7 @@ HttpParser::Step HttpParser::feed(std::string_view bytes, std::size_t& used) {
     boost::system::error_code error;
     used += parser.put(boost::asio::buffer(bytes.substr(used)), error);
     if (used > 0) at_line_start_ = bytes[used - 1] == '\n';
-    if (error == http::error::need_more) {
-      if (!head_reported_) return Step::kMore;  // Beast limits the head
-      // Unused bytes after the head are the line of a chunk or the trailer, which would be kept
-      // until it is complete.
-      if (has_bare_line_feed(bytes.substr(used), false)) return refuse(bare_line_feed());
-      if (ends_in_quotes(bytes.substr(used))) return refuse(refusal_for(http::error::bad_chunk));
-      if (bytes.size() - used <= options_.max_header) return Step::kMore;
-      return refuse(
-          error_response(400, "bad_request", "a chunk's line or the trailer is too long"));
-    }
+    if (error == http::error::need_more) return judge_rest(bytes.substr(used));
     // If the Content-Length is too long, the head is complete.
     if (error == http::error::body_limit && !head_reported_ && check_head() == Step::kRefused) {
       return Step::kRefused;
@@ -202,6 +193,14 @@ HttpParser::Step HttpParser::feed(std::string_view bytes, std::size_t& used) {
   }
   if (head_reported_) return Step::kDone;
   return check_head();
+}
+
+HttpParser::Step HttpParser::judge_rest(std::string_view rest) {
+  if (!head_reported_) return Step::kMore;  // Beast limits the head
+  if (has_bare_line_feed(rest, false)) return refuse(bare_line_feed());
+  if (ends_in_quotes(rest)) return refuse(refusal_for(http::error::bad_chunk));
+  if (rest.size() <= options_.max_header) return Step::kMore;
+  return refuse(error_response(400, "bad_request", "a chunk's line or the trailer is too long"));
 }
 
 HttpParser::Step HttpParser::check_head() {

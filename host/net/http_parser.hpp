@@ -62,6 +62,9 @@ class HttpParser {
   [[nodiscard]] HttpRequest take();
 
  private:
+  // Bytes that Beast does not use yet. After the head they are the line of a chunk or the trailer,
+  // which would be kept until it is complete.
+  Step judge_rest(std::string_view rest);
   Step check_head();
   Step refuse(HttpResponse answer);
 

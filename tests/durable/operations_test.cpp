@@ -177,7 +177,7 @@ TEST_F(OperationsTest, ANoteIsUtf8AndNotLong) {
   for (const auto& [given, kept] :
        {std::pair(std::string(5'000, 'x'), std::string(1'024, 'x')), {"a\xff b", "a\ufffd b"}}) {
     OperationRequest request = charge(fiber);
-    request.key = kept.substr(0, 1);
+    request.key = std::string_view(kept).substr(0, 1);
     const OperationBegun begun = begin(request);
     settle(begun, kCutOff, given);
     EXPECT_EQ(text_member(record(begun.id), "note"), kept);
