@@ -12,6 +12,7 @@ test runner (FILE.log).
         prints the N slowest tests of all these, one a line
     test-results.py --self-test
 """
+import itertools
 import pathlib
 import re
 import sys
@@ -21,6 +22,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 SHOWN_LINES = 40
+CTEST_LINE = re.compile(r"(?:(\d+): )?(.*)")
 NODE_TEST = re.compile(r"(?P<mark>[✔✖]) (?P<name>.*) \((?P<milliseconds>[0-9.]+)ms\)$")
 
 # A run that fails in one of these found a state that the next run may not find again.
@@ -45,6 +47,16 @@ def may_run_again(case: Case) -> bool:
     return case.failed and said and not NEVER_AGAIN.search(case.name) and not NO_NOISE.search(case.output)
 
 
+def node_outputs(file: pathlib.Path) -> list[str]:
+    """What each of Node's test runners has written: ctest, which may run several at a time, puts the
+    number of its test before each line."""
+    outputs: dict[str, list[str]] = {}
+    for line in file.read_text(encoding="utf-8").splitlines():
+        number, own = CTEST_LINE.fullmatch(line).groups("")
+        outputs.setdefault(number, []).append(own)
+    return ["\n".join(lines) + "\n" for lines in outputs.values()]
+
+
 def node_cases(text: str) -> Iterator[Case]:
     """Only tests without tests inside: those are indented. A failure is told below its name in the
     list at the end, which repeats the names without indentation."""
@@ -65,7 +77,8 @@ def not_found(case: tree.Element) -> list[tree.Element]:
 
 def cases(file: pathlib.Path) -> Iterator[Case]:
     if file.suffix == ".log":
-        yield from node_cases(file.read_text(encoding="utf-8"))
+        for text in node_outputs(file):
+            yield from node_cases(text)
         return
     for case in tree.parse(file).getroot().iter("testcase"):
         failures = [found for kind in ("failure", "error") if (found := case.find(kind)) is not None] + not_found(case)
@@ -78,8 +91,8 @@ def cases(file: pathlib.Path) -> Iterator[Case]:
 def total(file: pathlib.Path) -> tuple[int, int]:
     """How many passed and failed. Skipped tests count as neither."""
     if file.suffix == ".log":
-        text = file.read_text(encoding="utf-8")
-        last = lambda word: int((re.findall(rf"^.* {word} (\d+)$", text, re.MULTILINE) or ["0"])[-1])
+        outputs = node_outputs(file)
+        last = lambda word: sum(int((re.findall(rf"^.* {word} (\d+)$", text, re.MULTILINE) or ["0"])[-1]) for text in outputs)
         return last("pass"), last("fail")
     suite = tree.parse(file).getroot()
     number = lambda name: int(suite.get(name) or 0)
@@ -181,6 +194,14 @@ def self_test() -> None:
         log.write_text(NODE, encoding="utf-8")
         assert again(log, 3) == ["keep their order"] and total(log) == (1, 1)
         assert "1 is not 2" in [case.output for case in cases(log)][1]
+        # Two runners at a time, as ctest prints them.
+        passes = "▶ page\n  ✔ is shown (5ms)\nℹ pass 1\nℹ fail 0\n"
+        both = itertools.zip_longest(*([f"{number}: {line}\n" for line in text.splitlines()]
+                                       for number, text in ((7, NODE), (8, passes))), fillvalue="")
+        log.write_text("".join(map("".join, both)), encoding="utf-8")
+        assert total(log) == (2, 1), total(log)
+        assert [case.name for case in cases(log)] == ["are read", "keep their order", "is shown"]
+        assert again(log, 3) == ["keep their order"]
 
 
 if __name__ == "__main__":

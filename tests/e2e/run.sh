@@ -66,4 +66,4 @@ if [ -z "${HEARTH_SANITIZED:-}" ]; then
   fi
   export HEARTH_NODES="$work/nodes/node_modules"
 fi
-exec node --test --test-reporter=spec ${HEARTH_E2E_ONLY:+"--test-name-pattern=$HEARTH_E2E_ONLY"} ./*.test.mjs
+exec node --test --test-concurrency=2 --test-reporter=spec ${HEARTH_E2E_ONLY:+"--test-name-pattern=$HEARTH_E2E_ONLY"} ./*.test.mjs
