@@ -151,8 +151,8 @@ std::shared_ptr<net::WebSocketListener> open_gated_socket(
                                              std::to_string(refusal->answer.status) + ")");
       return;
     }
+    socket->resume_reading();  // first: the agent may pause it at once
     listener->let_in(open_agent_socket(shard, socket, key, segment, std::move(request)));
-    socket->resume_reading();
   };
   ask_gates(shard, loop, std::move(gates), std::move(question), std::move(decided));
   return listener;

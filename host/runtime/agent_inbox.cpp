@@ -46,7 +46,9 @@ void AgentInbox::part_with_known(const Error& gone) {
     const bool unknown_client =
         client != nullptr && client->state == ConnectionState::kWaiting && !client->closing;
     const bool is_agents = event.kind == EventKind::kCall && event.connection == 0;
-    return event.kind != EventKind::kRequest && !is_agents && !unknown_client;
+    const bool is_strangers =
+        event.kind == EventKind::kRequest || event.kind == EventKind::kSubAgent;
+    return !is_strangers && !is_agents && !unknown_client;
   };
   for (const OwnedEvent& event : queue_.take_if(is_known)) {
     const Connection* client = find(event.connection);

@@ -1,6 +1,7 @@
 #include "api/agent_socket.hpp"
 
 #include "api/api_fixture.hpp"
+#include "api/sub_agent_gate.hpp"
 #include "json/json.hpp"
 #include "runtime/fakes.hpp"
 
@@ -487,6 +488,36 @@ TEST_F(AgentSocketTest, SaysGoodbyeToAllWhenTheServerStops) {
   one.say("too late");
   EXPECT_EQ(one.read_frame().close_code(), 1001);
   // The destructor of the fixture closes the other one.
+}
+
+TEST(AgentSocketOnAManualLoopTest, AGateLeavesAClientPausedWhoseSubAgentHasNoTimeForIt) {
+  runtime::ClassSettings one_at_a_time;
+  one_at_a_time.max_events = 1;
+  runtime::testing::ShardFixture shard({}, one_at_a_time);
+  runtime::CallId connecting = 0;
+  shard.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.kind != EventKind::kConnect) return nothing(host, event);
+    connecting = event.call;
+    return {};
+  };
+  const std::vector<Gate> gates{{{"Counter", "a"}, "counter", {"Counter", "a/Counter/b"}}};
+  const auto open = [&](std::size_t head_bytes) {
+    auto socket = std::make_shared<NotedSocket>();
+    runtime::ConnectRequest request{"me", "/agents/counter/a/sub/counter/b", {}};
+    request.headers.emplace_back("X-Long", std::string(head_bytes, 'x'));
+    (void)open_gated_socket(shard.shard(), shard.loop, socket, gates, "counter", std::move(request),
+                            [] { return false; });
+    shard.settle();
+    return socket;
+  };
+  const auto first = open(1);
+  ASSERT_NE(connecting, 0U);
+  EXPECT_FALSE(first->is_paused);
+  const auto second = open(std::size_t{1} << 20);
+  EXPECT_TRUE(second->is_paused) << "what it sends would wait without a bound";
+  (void)shard.script.host->complete(connecting, std::string_view());
+  shard.settle();
+  EXPECT_FALSE(second->is_paused);
 }
 
 }  // namespace

@@ -183,5 +183,16 @@ TEST_F(AgentInboxTest, WhoWaitsForAClassIsEndedWithItOnce) {
   EXPECT_TRUE(left.sight->empty());
 }
 
+TEST_F(AgentInboxTest, AQuestionOfAClientOfASubAgentIsForTheNextAgentOfTheName) {
+  Event question;
+  question.kind = EventKind::kSubAgent;
+  const auto answer = std::make_shared<Answer>();
+  question.sink = std::make_unique<FakeSink>(answer);
+  inbox_.queue().push(std::move(question));
+  inbox_.part_with_known(Error{Errc::kNotFound, "destroyed"});
+  EXPECT_EQ(answer->end, std::nullopt);
+  EXPECT_EQ(inbox_.queue().size(), 1U) << "else its client would wait for ever";
+}
+
 }  // namespace
 }  // namespace hearth::runtime
