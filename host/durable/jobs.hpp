@@ -112,7 +112,7 @@ struct Job {
   // Waits for next_at_ms; without that, it is due now, in the order of creation.
   void wait(std::int64_t now_ms) {
     state = JobState::kWaiting;
-    due_at_ms = next_at_ms > 0 ? next_at_ms : std::min(created_at_ms, now_ms);
+    due_at_ms = next_at_ms > 0 ? due_at(next_at_ms) : std::min(created_at_ms, now_ms);
     set_at_ms = now_ms;
   }
   void claim(std::int64_t now_ms) {

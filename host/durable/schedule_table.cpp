@@ -69,7 +69,7 @@ void fit(ScheduleRow& row) {
   row.state = row.dead ? JobState::kDead : is_claimed ? JobState::kClaimed : JobState::kWaiting;
   row.due_at_ms.reset();
   if (row.state == JobState::kWaiting && !row.paused && row.next_at_ms != 0)
-    row.due_at_ms = row.next_at_ms;
+    row.due_at_ms = due_at(row.next_at_ms);
   row.has_failed = row.last_error.has_value();
 }
 

@@ -16,6 +16,12 @@ inline constexpr std::int64_t kFirstOfNextVersion = kNextVersion / 10 * 9;
   return at_ms >= kFirstOfNextVersion;
 }
 
+// Work of a later moment is due then, in 2198: no setting of the clock makes it work that waits for
+// a version.
+[[nodiscard]] constexpr std::int64_t due_at(std::int64_t at_ms) {
+  return std::min(at_ms, kNextVersion / 10 * 8);
+}
+
 // Everything that an agent must do later, as one value. It follows from the agent's rows and its
 // state in memory alone. The host keeps the last value in its wake index.
 struct Wake {

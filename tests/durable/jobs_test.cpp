@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
 #include <vector>
 
 namespace hearth::durable {
@@ -280,6 +281,18 @@ TEST_F(JobsTest, TablesThatWereRolledBackAreMadeAgain) {
   insert("kept");
   database_.commit();
   EXPECT_EQ(seen("WHERE kind = 2"), "kept");
+}
+
+TEST_F(JobsTest, WorkOfADistantYearDoesNotWaitForCode) {
+  constexpr std::int64_t kYearMs = 31'536'000'000;
+  Job never = insert("never", JobKind::kNotice, 1);
+  never.next_at_ms = 253'402'300'799'999;  // the end of 9999
+  never.wait(2);
+  jobs_.update(never);
+  jobs_.shift(JobKind::kNotice, kYearMs);
+  const Job kept = *jobs_.find(never.seq);
+  EXPECT_FALSE(kept.waits_for_code());
+  EXPECT_EQ(kept.next_at_ms, never.next_at_ms + kYearMs) << "records tell its time";
 }
 
 }  // namespace

@@ -290,5 +290,12 @@ TEST(ScheduleRowTest, ARunBearsTheNameOfItsSchedule) {
   EXPECT_EQ(body["late_ms"], 5);
 }
 
+TEST_F(ScheduleTableTest, AScheduleOfADistantYearDoesNotWaitForCode) {
+  const std::int64_t end_of_9999 = 253'402'300'799'999;
+  insert("never", end_of_9999);
+  EXPECT_FALSE(table_->find("never")->waits_for_code());
+  EXPECT_EQ(table_->find("never")->next_at_ms, end_of_9999);
+}
+
 }  // namespace
 }  // namespace hearth::durable

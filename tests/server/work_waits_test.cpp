@@ -54,8 +54,8 @@ void dead(Job& job) {
   job.state = JobState::kDead;
 }
 void for_code(Job& job) {
-  job.next_at_ms = durable::kNextVersion;
   job.wait(200);
+  job.due_at_ms = durable::kNextVersion;
 }
 
 const std::vector<WaitRow> kWorkRows = {
