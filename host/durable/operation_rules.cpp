@@ -5,6 +5,8 @@
 #include "json/json_scanner.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <utility>
 
 namespace hearth::durable {
@@ -25,6 +27,12 @@ Error conflict(std::string why) {
 bool is_label(std::string_view text, std::size_t max_bytes) {
   return text.size() <= max_bytes && is_valid_utf8(text) &&
          text.find('\0') == std::string_view::npos;
+}
+
+// A hundred years are for ever: the moment stays one of the calendar.
+std::int64_t horizon_of(const OperationRequest& request) {
+  constexpr std::uint64_t kLongestMs = std::chrono::milliseconds(std::chrono::years(100)).count();
+  return static_cast<std::int64_t>(std::min(request.horizon_ms, kLongestMs));
 }
 
 bool has_horizon(const OperationRow& row) {
@@ -88,7 +96,7 @@ DecidedOperation decide(OperationRow row, OperationState state, const OperationR
   };
   if (state == OperationState::kRunning) return decided(OperationDecision::kJoin);
   if (state == OperationState::kCompleted) return decided(OperationDecision::kCompleted);
-  const auto horizon = static_cast<std::int64_t>(request.horizon_ms);
+  const std::int64_t horizon = horizon_of(request);
   if (state == OperationState::kNotExecuted) {
     row.effect = request.effect;
     row.cost = static_cast<std::int64_t>(request.cost);

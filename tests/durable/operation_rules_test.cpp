@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -253,6 +254,22 @@ TEST(OperationRulesTest, AResolutionSaysWhoAndWhat) {
   EXPECT_EQ(code(kDone, "[1,2,3,4,5]", "", "ada"), Errc::kLimitExceeded);
   EXPECT_EQ(code(kDone, "1", "", ""), Errc::kInvalidArgument);
   EXPECT_EQ(code(kDone, "1", std::string(1025, 'x'), "ada"), Errc::kInvalidArgument);
+}
+
+TEST(OperationRulesTest, AHorizonOfForEverIsAHundredYears) {
+  constexpr std::int64_t kHundredYears = 3'155'695'200'000;
+  for (const std::uint64_t horizon : {std::uint64_t{INT64_MAX}, UINT64_MAX}) {
+    OperationRequest request;
+    request.effect = Effect::kKeyed;
+    request.horizon_ms = horizon;
+    auto first = decide(row_with(Effect::kKeyed), OperationState::kNotExecuted, request, false,
+                        false, kBegan);
+    EXPECT_EQ(first.row.horizon_at_ms, kBegan + kHundredYears);
+    first.row.started_at_ms = kBegan;
+    EXPECT_EQ(
+        decide(first.row, OperationState::kInterrupted, request, false, false, kBegan + 1).decision,
+        OperationDecision::kRun);
+  }
 }
 
 }  // namespace

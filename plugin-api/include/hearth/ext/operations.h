@@ -123,7 +123,8 @@ typedef struct hearth_operation_start {
   uint32_t struct_size;
   uint32_t effect;         /* HEARTH_EFFECT_* */
   hearth_fiber fiber;      /* the running fiber of hearth.fibers/1; 0: none */
-  uint64_t horizon_ms;     /* KEYED: how long the other system knows a key, 1 at least; else 0 */
+  uint64_t horizon_ms;     /* KEYED: how long the other system knows a key, 1 at least;
+                             more than 100 years count as 100; else 0 */
   uint32_t can_probe;      /* 1: the caller can ask the other system */
   uint32_t can_resume;     /* 1: ... for the rest of an answer (HEARTH_FETCH_RESUME) */
   hearth_bytes kind;       /* 1 to 64 bytes of UTF-8 */
