@@ -1,5 +1,7 @@
 #include "api/request_body.hpp"
 
+#include "base/credit.hpp"
+
 #include <string>
 #include <utility>
 
@@ -26,7 +28,7 @@ class BodyRead final : public extensions::RemoteOperation {
   }
   void credit(std::uint64_t bytes) override {
     if (listener_ == nullptr) {
-      window_ += bytes;
+      raise_credit(window_, bytes);
     } else {
       ask(bytes, nullptr);
     }

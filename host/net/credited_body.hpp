@@ -1,6 +1,8 @@
 #pragma once
 // The part of an answer's body that has arrived and was not passed on yet.
 
+#include "base/credit.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -16,10 +18,11 @@ namespace hearth::net {
 // Bounded   The whole body has at most `max_body` bytes.
 class CreditedBody {
  public:
-  CreditedBody(std::size_t credit, std::size_t max_body)
-      : credit_(static_cast<std::int64_t>(credit)), left_(max_body) {}
+  CreditedBody(std::size_t credit, std::size_t max_body) : left_(max_body) {
+    raise_credit(credit_, credit);
+  }
 
-  void credit(std::size_t bytes) { credit_ += static_cast<std::int64_t>(bytes); }
+  void credit(std::size_t bytes) { raise_credit(credit_, bytes); }
   [[nodiscard]] bool has_credit() const { return credit_ > 0; }
   // Whether the waiting bytes use up the credit: the caller then reads no more.
   [[nodiscard]] bool is_full() const { return waiting_ >= credit_; }
@@ -45,7 +48,7 @@ class CreditedBody {
   }
 
  private:
-  std::int64_t credit_;
+  std::int64_t credit_ = 0;
   std::int64_t waiting_ = 0;  // bytes in `pieces_`
   std::size_t left_;          // bytes that may still be added
   std::deque<std::string> pieces_;

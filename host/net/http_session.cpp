@@ -1,5 +1,6 @@
 #include "net/http_session.hpp"
 
+#include "base/credit.hpp"
 #include "base/http_token.hpp"
 
 #include <boost/asio/error.hpp>
@@ -294,7 +295,7 @@ void HttpSession::read_body(std::uint64_t number, std::size_t bytes, BodyListene
     });
   }
   if (listener) body_->listener = std::move(listener);
-  body_->credit += static_cast<std::int64_t>(bytes);
+  raise_credit(body_->credit, bytes);
   asio::post(stream_->executor(), [self = shared_from_this()] { self->continue_body(); });
 }
 

@@ -8,6 +8,8 @@
 namespace hearth::protocol {
 namespace {
 
+constexpr std::int64_t kLastMs = 253'402'300'799'999;  // of the year 9999
+
 using std::chrono::milliseconds;
 using std::chrono::sys_days;
 using std::chrono::year_month_day;
@@ -106,7 +108,7 @@ std::optional<std::int64_t> parse_rfc3339(std::string_view text) {
                     std::chrono::minutes(minute - offset) + std::chrono::seconds(second) +
                     milliseconds(ms);
   const std::int64_t unix_ms = time.time_since_epoch().count();
-  if (unix_ms < 0) return std::nullopt;
+  if (unix_ms < 0 || unix_ms > kLastMs) return std::nullopt;
   return unix_ms;
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/agent_call_router.hpp"
 
+#include "base/credit.hpp"
 #include "base/mutex.hpp"
 #include "runtime/call_sink.hpp"
 #include "runtime/shard.hpp"
@@ -7,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -73,7 +73,7 @@ class OutgoingCall final : public extensions::RemoteOperation {
 
   void start(extensions::RemoteListener& listener) override;
   void credit(std::uint64_t bytes) override {
-    credit_ += std::min(bytes, std::numeric_limits<std::uint64_t>::max() - credit_);
+    raise_credit(credit_, bytes);
     if (parts_.empty()) return;
     wire_->loop.post([wire = wire_] {
       if (wire->call != nullptr) wire->call->tell();

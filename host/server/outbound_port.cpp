@@ -1,6 +1,7 @@
 #include "server/outbound_port.hpp"
 
 #include "base/authority.hpp"
+#include "base/credit.hpp"
 #include "base/secret_mask.hpp"
 #include "base/stop_point.hpp"
 #include "extensions/agent_line.hpp"
@@ -135,7 +136,7 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
     if (exchange_) {
       exchange_->credit(bytes);
     } else {
-      request_.credit += bytes;
+      raise_credit(request_.credit, bytes);
     }
   }
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
+
 namespace hearth::net {
 namespace {
 
@@ -39,6 +42,17 @@ TEST(CreditedBodyTest, TheWholeBodyIsBounded) {
   EXPECT_TRUE(body.add(""));
   EXPECT_EQ(body.take(), "de");
   EXPECT_TRUE(body.is_empty());
+}
+
+TEST(CreditedBodyTest, AuthorsMayGiveTheLargestCreditAgainAndAgain) {
+  for (const std::size_t all : {std::size_t{INT64_MAX}, SIZE_MAX}) {
+    CreditedBody body(all, 100);
+    for (const char* piece : {"a", "b", "c"}) {
+      EXPECT_TRUE(body.add(piece));
+      EXPECT_EQ(body.take(), piece);
+      body.credit(all);
+    }
+  }
 }
 
 }  // namespace
