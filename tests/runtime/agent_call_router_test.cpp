@@ -204,9 +204,7 @@ TEST_F(AgentCallsTest, ACallEndsWhenItsTimeIsOver) {
 }
 
 TEST_F(AgentCallsTest, WithoutATimeItHasWhatIsLeftOfItsEvents) {
-  RuntimeLimits limits;
-  limits.call_timeout = milliseconds(1000);
-  start({}, {}, limits);
+  start({}, {}, {.call_timeout = milliseconds(1000)});
   const std::string caller = name_on(0, "Asking");
   const std::string callee = name_on(1, "ToldRoom");
   std::vector<std::uint64_t> times;

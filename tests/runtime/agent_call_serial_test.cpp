@@ -90,9 +90,7 @@ TEST_F(SerialCallTest, ItHandlesOneCallAtATimeAndTheOthersInOrder) {
 }
 
 TEST_F(SerialCallTest, OthersWaitNoLongerThanTheirTime) {
-  RuntimeLimits limits;
-  limits.call_timeout = milliseconds(1000);
-  start({}, serial_class(), limits);
+  start({}, serial_class(), {.call_timeout = milliseconds(1000)});
   const storage::AgentKey callee{"ToldRoom", name_on(1, "ToldRoom")};
   room.methods["wait"] = [](HostCalls&, const AgentEvent&) {};
   const auto running = call(callee, "wait");

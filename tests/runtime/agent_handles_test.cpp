@@ -23,16 +23,13 @@ using testing::ShardFixture;
 
 TEST(AgentHandlesTest, AHandleNamesOneStayInMemory) {
   ShardFixture shard;
-  shard.request("GET");
-  shard.settle();
+  shard.ask("GET");
   const AgentHandle first = shard.script.host->handle();
   EXPECT_NE(shard.shard().find_agent(first), nullptr);
-  shard.admin().evict(kUsualAgent);
-  shard.settle();
+  shard.evict();
   EXPECT_EQ(shard.shard().find_agent(first), nullptr);
 
-  shard.request("GET");
-  shard.settle();
+  shard.ask("GET");
   const AgentHandle second = shard.script.host->handle();
   EXPECT_NE(second, first);
   EXPECT_NE(shard.shard().find_agent(second), nullptr);
@@ -67,14 +64,11 @@ TEST(AgentHandlesTest, R11_WhatAnInstanceThatIsGoneWritesIsRefused) {
     gone = own;
     return calls.complete(event.call, std::string_view());
   };
-  shard.request("POST");
-  shard.settle();
+  shard.ask("POST");
   EXPECT_EQ(kept, "1");
-  shard.admin().evict(kUsualAgent);
-  shard.settle();
+  shard.evict();
   statuses.clear();
-  shard.request("POST");
-  shard.settle();
+  shard.ask("POST");
   EXPECT_EQ(statuses,
             (std::vector<hearth_status>{HEARTH_OK, HEARTH_E_GONE, HEARTH_OK, HEARTH_E_GONE}));
   EXPECT_EQ(kept, "2") << "and the next instance is not touched";
@@ -82,19 +76,16 @@ TEST(AgentHandlesTest, R11_WhatAnInstanceThatIsGoneWritesIsRefused) {
 
 TEST(AgentHandlesTest, TwoAgentsHaveTwo) {
   ShardFixture shard;
-  shard.request("GET");
-  shard.settle();
+  shard.ask("GET");
   const AgentHandle first = shard.script.host->handle();
-  shard.request("GET", "", "b");
-  shard.settle();
+  shard.ask("GET", "", "b");
   const AgentHandle second = shard.script.host->handle();
   EXPECT_NE(shard.shard().find_agent(first), shard.shard().find_agent(second));
 }
 
 TEST(AgentHandlesTest, AHandleSaysItsShard) {
   ShardFixture shard;
-  shard.request("GET");
-  shard.settle();
+  shard.ask("GET");
   const AgentHandle handle = shard.script.host->handle();
   EXPECT_EQ(AgentHandles::shard_of(handle), 0U);
   EXPECT_EQ(AgentHandles::shard_of(handle | AgentHandle{3} << 56U), 3U);
@@ -102,8 +93,7 @@ TEST(AgentHandlesTest, AHandleSaysItsShard) {
 
 TEST(AgentHandlesTest, ZeroNamesNone) {
   ShardFixture shard;
-  shard.request("GET");
-  shard.settle();
+  shard.ask("GET");
   EXPECT_EQ(shard.shard().find_agent(0), nullptr);
 }
 

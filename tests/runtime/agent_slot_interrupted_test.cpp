@@ -62,8 +62,7 @@ class AgentSlotInterruptedTest : public AbsentClassTest {
 
 TEST_F(AgentSlotInterruptedTest, P6_AnIdempotentCallIsAnsweredByTheNextInstance) {
   const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "get", "[1]");
-  shard_.settle();
+  const auto answer = shard_.ask(client, "get", "[1]");
   evict_and_answer();
   EXPECT_EQ(answer->end, "ok 2");
   EXPECT_EQ(seen("call get|[1]"), 2);
@@ -84,8 +83,7 @@ TEST_F(AgentSlotInterruptedTest, P6_AllOtherCallsAreToldToTryAgain) {
 TEST_F(AgentSlotInterruptedTest, P6_RequestsAreNotRepeated) {
   hanging_ = {EventKind::kRequest};
   shard_.script.idempotent_methods = {"GET"};
-  const auto answer = shard_.request("GET");
-  shard_.settle();
+  const auto answer = shard_.ask("GET");
   evict_and_answer();
   EXPECT_EQ(answer->end, kTryAgain);
 }
@@ -110,9 +108,7 @@ TEST_F(AgentSlotInterruptedTest, P6_CallsComeAgainInTheirOrderAndBeforeWhatWaits
 }
 
 TEST_F(AgentSlotInterruptedTest, P6_AnAnswerThatHasBegunIsNotBegunAgain) {
-  const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "get");
-  shard_.settle();
+  const auto answer = shard_.ask(shard_.connect(), "get");
   as_agent([this](HostCalls& host) {
     EXPECT_TRUE(host.emit(shard_.script.open_calls.at(0), "\"part\""));
   });
@@ -123,10 +119,8 @@ TEST_F(AgentSlotInterruptedTest, P6_AnAnswerThatHasBegunIsNotBegunAgain) {
 
 TEST_F(AgentSlotInterruptedTest, P6_ACallWhoseClientHasLeftIsNotRunAgain) {
   const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "get");
-  shard_.settle();
-  shard_.shard().disconnected(client.id, 1006, "", false);
-  shard_.settle();
+  const auto answer = shard_.ask(client, "get");
+  shard_.leave(client, 1006, "", false);
   evict_and_answer();
   EXPECT_EQ(seen("call get|[]"), 1);
   EXPECT_EQ(answer->end, std::nullopt);
@@ -135,8 +129,7 @@ TEST_F(AgentSlotInterruptedTest, P6_ACallWhoseClientHasLeftIsNotRunAgain) {
 
 TEST_F(AgentSlotInterruptedTest, P6_NorOneWhoseClientTheAgentHasClosed) {
   const auto client = shard_.connect();
-  shard_.call(client, "get");
-  shard_.settle();
+  shard_.ask(client, "get");
   as_agent([&](HostCalls& host) { EXPECT_TRUE(host.close(client.id, 4000, "enough")); });
   ASSERT_EQ(client.sight->back(), "close 4000 enough");
   evict_and_answer();
@@ -145,8 +138,7 @@ TEST_F(AgentSlotInterruptedTest, P6_NorOneWhoseClientTheAgentHasClosed) {
 
 TEST_F(AgentSlotInterruptedTest, P6_NorOneWhoseClientLeavesWhileItWaits) {
   const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "get");
-  shard_.settle();
+  const auto answer = shard_.ask(client, "get");
   take_away();
   shard_.shard().disconnected(client.id, 1000, "bye", true);
   put_back();
@@ -157,9 +149,7 @@ TEST_F(AgentSlotInterruptedTest, P6_NorOneWhoseClientLeavesWhileItWaits) {
 }
 
 TEST_F(AgentSlotInterruptedTest, P6_ACallIsRepeatedAsOftenAsItIsCutOff) {
-  const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "get");
-  shard_.settle();
+  const auto answer = shard_.ask(shard_.connect(), "get");
   for (int i = 0; i < 5; ++i) evict();
   EXPECT_EQ(answer->end, std::nullopt);
   evict_and_answer();
@@ -167,26 +157,19 @@ TEST_F(AgentSlotInterruptedTest, P6_ACallIsRepeatedAsOftenAsItIsCutOff) {
 }
 
 TEST_F(AgentSlotInterruptedTest, P6_ACallThatEvictsItsAgentEachTimeComesToAnEnd) {
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kCall) return host.evict();
-    if (event.call == 0) return {};
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
-  const auto answer = shard_.call(client, "get");
-  shard_.settle();
-  EXPECT_EQ(answer->end, kTryAgain);
+  EXPECT_EQ(shard_.ask(client, "get")->end, kTryAgain);
   EXPECT_EQ(seen("call get|[]"), 1 + static_cast<int>(Interruptions::kMost));
 }
 
 TEST_F(AgentSlotInterruptedTest, P6_TheTimeOfACallGoesOn) {
-  RuntimeLimits limits;
-  limits.call_timeout = milliseconds(10'000);
-  shard_.restart(limits);
+  shard_.restart({.call_timeout = milliseconds(10'000)});
   set_up();
-  const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "get");
+  const auto answer = shard_.call(shard_.connect(), "get");
   shard_.loop.advance(milliseconds(6'000));
   EXPECT_EQ(deadline_ms_, 10'000U);
   evict();
@@ -201,15 +184,12 @@ TEST_F(AgentSlotInterruptedTest, P6_TheTimeOfACallGoesOn) {
 }
 
 TEST_F(AgentSlotInterruptedTest, P6_ItGoesOnWhileTheCallWaitsForItsClass) {
-  RuntimeLimits limits;
-  limits.call_timeout = milliseconds(10'000);
-  shard_.restart(limits);
+  shard_.restart({.call_timeout = milliseconds(10'000)});
   set_up();
   const auto client = shard_.connect();
   const auto first = shard_.call(client, "get");
   shard_.loop.advance(milliseconds(4'000));
-  const auto second = shard_.call(client, "get");
-  shard_.settle();
+  const auto second = shard_.ask(client, "get");
   take_away();
   shard_.loop.advance(milliseconds(5'999));
   EXPECT_EQ(first->end, std::nullopt);
@@ -224,9 +204,7 @@ TEST_F(AgentSlotInterruptedTest, P6_ItGoesOnWhileTheCallWaitsForItsClass) {
 }
 
 TEST_F(AgentSlotInterruptedTest, P6_ACallWaitsForItsClassAsItsClientDoes) {
-  const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "get");
-  shard_.settle();
+  const auto answer = shard_.ask(shard_.connect(), "get");
   take_away();
   EXPECT_EQ(answer->end, std::nullopt);
   shard_.runtime().classes().give_up("counter");
@@ -236,57 +214,44 @@ TEST_F(AgentSlotInterruptedTest, P6_ACallWaitsForItsClassAsItsClientDoes) {
 }
 
 TEST_F(AgentSlotInterruptedTest, P6_AMethodThatTheNextVersionDoesNotHaveIsNotFound) {
-  const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "get");
-  shard_.settle();
+  const auto answer = shard_.ask(shard_.connect(), "get");
   shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kCall) return Error{Errc::kNotFound, "Method get does not exist"};
-    if (event.call == 0) return {};
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   evict();
   EXPECT_EQ(answer->end, "error not_found: Method get does not exist");
 }
 
 TEST_F(AgentSlotInterruptedTest, P6_ASecondStartThatFailsAnswersTheCall) {
-  const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "get");
-  shard_.settle();
+  const auto answer = shard_.ask(shard_.connect(), "get");
   shard_.script.on_create = [](HostCalls&) -> Result<void> { return Error{Errc::kPlugin, "no"}; };
   evict();
   EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
 }
 
 TEST_F(AgentSlotInterruptedTest, P6_NothingComesAgainWhenTheServerStops) {
-  const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "get");
-  shard_.settle();
+  const auto answer = shard_.ask(shard_.connect(), "get");
   shard_.restart();
   EXPECT_EQ(answer->end, "error closing: the agent was evicted (shutdown); try again");
 }
 
 TEST_F(AgentSlotInterruptedTest, P6_WhatWaitsToComeAgainIsToldWhenTheServerStops) {
-  const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "get");
-  shard_.settle();
+  const auto answer = shard_.ask(shard_.connect(), "get");
   take_away();
   shard_.restart();
   EXPECT_EQ(answer->end, "error closing: the server is shutting down");
 }
 
 TEST_F(AgentSlotInterruptedTest, P6_NothingComesAgainAfterADestruction) {
-  const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "get");
-  shard_.settle();
+  const auto answer = shard_.ask(shard_.connect(), "get");
   as_agent([](HostCalls& host) { ASSERT_TRUE(host.destroy()); });
   EXPECT_EQ(answer->end, "error not_found: the agent was destroyed");
   EXPECT_EQ(seen("call get|[]"), 1);
 }
 
 TEST_F(AgentSlotInterruptedTest, P6_NothingComesAgainWhenStorageHasFailed) {
-  const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "get");
-  shard_.settle();
+  const auto answer = shard_.ask(shard_.connect(), "get");
   as_agent([](HostCalls& host) { host.storage_failed("the disk is gone"); });
   EXPECT_EQ(answer->end,
             "error internal: the agent's storage failed; do not count on any of this being saved");
@@ -294,12 +259,9 @@ TEST_F(AgentSlotInterruptedTest, P6_NothingComesAgainWhenStorageHasFailed) {
 }
 
 TEST_F(AgentSlotInterruptedTest, P3_WhatFindsNoRoomIsToldToTryAgain) {
-  RuntimeLimits limits;
-  limits.max_waiting = 3;
-  shard_.restart(limits);
+  shard_.restart({.max_waiting = 3});
   set_up();
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   const auto first = shard_.call(client, "get", "[1]");
   const auto second = shard_.call(client, "get", "[2]");
   shard_.settle();
@@ -315,12 +277,9 @@ TEST_F(AgentSlotInterruptedTest, P3_WhatFindsNoRoomIsToldToTryAgain) {
 }
 
 TEST_F(AgentSlotInterruptedTest, P3_OnlySoManyBytesAreKept) {
-  RuntimeLimits limits;
-  limits.max_waiting_bytes = 100;
-  shard_.restart(limits);
+  shard_.restart({.max_waiting_bytes = 100});
   set_up();
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   const auto small = shard_.call(client, "get", "[1]");
   const auto large = shard_.call(client, "get", "[" + std::string(98, ' ') + "]");
   shard_.settle();
@@ -330,8 +289,7 @@ TEST_F(AgentSlotInterruptedTest, P3_OnlySoManyBytesAreKept) {
 }
 
 TEST_F(AgentSlotInterruptedTest, P3_AClientOfManyInterruptedCallsIsNotReadUntilTheyRun) {
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   for (int i = 0; i < 20; ++i) shard_.call(client, "get");
   shard_.settle();
   EXPECT_EQ(*client.sight, Sight{"handshake counter/a -"});
@@ -364,12 +322,10 @@ TEST_F(ConnectInterruptedTest, P6_TheClientStaysAndItsConnectComesAgain) {
 }
 
 TEST_F(ConnectInterruptedTest, P6_WhatTheClientSendsMeanwhileWaitsForTheSecondConnect) {
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   evict();
   history().clear();
-  shard_.shard().message(client.id, "hi", FrameKind::kText);
-  shard_.settle();
+  shard_.say(client, "hi");
   EXPECT_TRUE(history().empty());
   as_agent([this](HostCalls& host) {
     (void)host.complete(shard_.script.open_calls.back(), std::string_view());
@@ -397,15 +353,13 @@ TEST_F(ConnectInterruptedTest, TagsFlagsHeadersAndAttachmentAreStillThere) {
     }
     return usual(host, event);
   };
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   evict_and_answer();
   EXPECT_TRUE(checked);
 }
 
 TEST_F(ConnectInterruptedTest, AStateThatTheNextInstanceSetsIsToldOnce) {
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   const auto usual = shard_.script.on_event;
   shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kStart) EXPECT_TRUE(host.set_state(0, "2"));
@@ -418,8 +372,7 @@ TEST_F(ConnectInterruptedTest, AStateThatTheNextInstanceSetsIsToldOnce) {
 TEST_F(ConnectInterruptedTest, AClientThatLeavesMeanwhileIsConnectedOnceMoreAndThenClosed) {
   const auto client = shard_.connect();
   shard_.shard().message(client.id, "hi", FrameKind::kText);
-  shard_.shard().disconnected(client.id, 1000, "bye", true);
-  shard_.settle();
+  shard_.leave(client, 1000, "bye", true);
   history().clear();
   evict_and_answer();
   EXPECT_EQ(history(),
@@ -429,9 +382,7 @@ TEST_F(ConnectInterruptedTest, AClientThatLeavesMeanwhileIsConnectedOnceMoreAndT
 }
 
 TEST_F(ConnectInterruptedTest, P6_TheTimeOfAConnectGoesOn) {
-  RuntimeLimits limits;
-  limits.call_timeout = milliseconds(10'000);
-  shard_.restart(limits);
+  shard_.restart({.call_timeout = milliseconds(10'000)});
   set_up();
   const auto client = shard_.connect();
   shard_.loop.advance(milliseconds(6'000));
@@ -448,31 +399,26 @@ TEST_F(ConnectInterruptedTest, P6_TheTimeOfAConnectGoesOn) {
 TEST_F(ConnectInterruptedTest, AConnectThatEvictsItsAgentEachTimeComesToAnEnd) {
   shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kConnect) return host.evict();
-    if (event.call == 0) return {};
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   EXPECT_EQ(client.sight->back(), "close 1012 the agent restarted while you connected");
   EXPECT_EQ(seen("connect /agents/counter/a|"), 1 + static_cast<int>(Interruptions::kMost));
 }
 
 TEST_F(ConnectInterruptedTest, AClientWaitsForItsClassAndIsClosedWhenThatIsGivenUp) {
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   take_away();
   EXPECT_EQ(*client.sight, Sight{"handshake counter/a -"});
   shard_.runtime().classes().give_up("counter");
   shard_.versions().class_is_gone("counter");
   EXPECT_EQ(client.sight->back(), "close 1012 the class is not loaded");
-  shard_.shard().disconnected(client.id, 1012, "", true);
-  shard_.settle();
+  shard_.leave(client, 1012, "", true);
   EXPECT_EQ(shard_.shard().counts().connections, 0U);
 }
 
 TEST_F(ConnectInterruptedTest, AClientWhoseSecondConnectIsRefusedIsForgottenWhenItLeaves) {
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   bool fails = true;
   shard_.script.on_create = [&](HostCalls&) -> Result<void> {
     if (fails) return Error{Errc::kPlugin, "no"};
@@ -483,15 +429,13 @@ TEST_F(ConnectInterruptedTest, AClientWhoseSecondConnectIsRefusedIsForgottenWhen
             "close 1011 the agent failed to start; the server's log says why");
   fails = false;
   hanging_.clear();
-  shard_.shard().disconnected(client.id, 1011, "", true);
-  shard_.settle();
+  shard_.leave(client, 1011, "", true);
   EXPECT_EQ(seen("close |"), 1);
   EXPECT_EQ(shard_.shard().counts().connections, 0U);
 }
 
 TEST_F(ConnectInterruptedTest, ABrokenAgentStillClosesWhoWasConnecting) {
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   as_agent([](HostCalls& host) { host.storage_failed("the disk is gone"); });
   EXPECT_EQ(client.sight->back(), "close 1012 the agent restarted while you connected");
   EXPECT_EQ(seen("connect /agents/counter/a|"), 1);

@@ -23,7 +23,7 @@ using testing::ShardFixture;
 // Every agent counts its requests in its state; the body says how many it has seen.
 void count_requests(testing::Script& script) {
   script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind != EventKind::kRequest) return host.complete(event.call, std::string_view());
+    if (event.kind != EventKind::kRequest) return complete(host, event);
     const std::string next = host.state() ? std::string(*host.state()) + "1" : "1";
     if (auto stored = host.set_state(0, next); stored.has_error()) return stored;
     return host.complete(event.call, std::string_view(next));
@@ -63,40 +63,33 @@ TEST(AgentSlotRoomTest, ThoseWhoComeTogetherWaitForOneAnother) {
 TEST(AgentSlotRoomTest, WhenNobodyIsIdleAWakeIsRefusedAndLaterServed) {
   ShardFixture fixture;
   count_requests(fixture.script);
-  (void)fixture.request("POST", "", "busy");
-  fixture.settle();
+  (void)fixture.ask("POST", "", "busy");
   const auto script = fixture.script.on_event;
   fixture.script.on_event = {};
   ASSERT_TRUE(fixture.script.host->acquire_keep_alive());
   fixture.script.on_event = script;
   {
     const FewDescriptors few(3);
-    const auto refused = fixture.request("POST", "", "other");
-    fixture.settle();
+    const auto refused = fixture.ask("POST", "", "other");
     EXPECT_EQ(refused->end, "error unavailable: too many files are open; try again later");
     EXPECT_EQ(refused->status, 503U);
     EXPECT_TRUE(fixture.logger.contains("warn agent.no_descriptors"));
   }
-  const auto served = fixture.request("POST", "", "other");
-  fixture.settle();
-  EXPECT_EQ(served->end, "ok 1");
+  EXPECT_EQ(fixture.ask("POST", "", "other")->end, "ok 1");
 }
 
 // An agent that is evicted, and uses all of its grace.
 void evict_slowly(ShardFixture& fixture) {
   fixture.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kEvict) return {};
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
-  (void)fixture.request("POST", "", "slow");
-  fixture.settle();
+  (void)fixture.ask("POST", "", "slow");
   fixture.shard().admin().evict({"Counter", "slow"});
 }
 
 TEST(AgentSlotRoomTest, OneThatWaitsTooLongForAnotherToLeaveIsRefused) {
-  ClassSettings settings;
-  settings.evict_grace = std::chrono::minutes(1);
-  ShardFixture fixture({}, settings);
+  ShardFixture fixture({}, settings_with(&ClassSettings::evict_grace, std::chrono::minutes(1)));
   evict_slowly(fixture);
   const FewDescriptors few(3);
   const auto waits = fixture.request("POST", "", "other");
@@ -107,11 +100,8 @@ TEST(AgentSlotRoomTest, OneThatWaitsTooLongForAnotherToLeaveIsRefused) {
 }
 
 TEST(AgentSlotRoomTest, WhoFindsOnlyAgentsThatAreLeavingWaitsForThemInsteadOfBeingRefused) {
-  RuntimeLimits limits;
-  limits.max_live_agents = 1;
-  ClassSettings settings;
-  settings.evict_grace = milliseconds(2'000);
-  ShardFixture fixture(limits, settings);
+  ShardFixture fixture({.max_live_agents = 1},
+                       settings_with(&ClassSettings::evict_grace, milliseconds(2'000)));
   evict_slowly(fixture);
   const auto waits = fixture.request("POST", "", "other");
   const auto another = fixture.request("POST", "", "other");
@@ -130,10 +120,9 @@ TEST(AgentSlotRoomTest, AnAgentWhoseTimeHasComeIsWokenOnceThereAreDescriptors) {
   ShardFixture fixture;
   fixture.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kRequest) EXPECT_TRUE(host.acquire_keep_alive());
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
-  (void)fixture.request("POST", "", "a");
-  fixture.settle();
+  (void)fixture.ask("POST", "", "a");
   fixture.restart();
   {
     const FewDescriptors few(3);
@@ -153,10 +142,10 @@ class RoomLineTest : public ::testing::Test {
   RoomLineTest() {
     script().on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kEvict || event.call == 0) return {};
-      if (event.kind != EventKind::kRequest) return host.complete(event.call, std::string_view());
+      if (event.kind != EventKind::kRequest) return complete(host, event);
       served.emplace_back(event.body);
       if (auto stored = host.set_state(0, "1"); stored.has_error()) return stored;
-      return host.complete(event.call, std::string_view());
+      return complete(host, event);
     };
   }
   static ClassSettings patient() {
@@ -174,8 +163,7 @@ class RoomLineTest : public ::testing::Test {
   // An agent that is leaving, and needs a minute for that.
   void leave_slowly(const std::string& name) {
     (void)ask(name);
-    fixture.shard().admin().evict({"Counter", name});
-    fixture.settle();
+    fixture.evict(name);
     served.clear();
   }
 
@@ -221,8 +209,7 @@ TEST_F(RoomLineTest, AgentsWhoseEvictHandlersRunGiveNothingBackSoOthersLeave) {
 TEST_F(RoomLineTest, AClientThatGoesWhileItWaitsLeavesNothingBehind) {
   leave_slowly("slow");
   const FewDescriptors few(3);
-  const auto client = fixture.connect("other");
-  fixture.settle();
+  const auto client = fixture.join("other");
   ASSERT_EQ(fixture.shard().counts().slots, 2U);
   fixture.shard().disconnected(client.id, 1001, "", true);
   fixture.loop.advance(milliseconds(20));
@@ -314,15 +301,12 @@ TEST_F(RoomForAlarmsTest, WhoLosesTheDescriptorsAtTheOpenIsNotLeftAlone) {
 }
 
 TEST_F(RoomForAlarmsTest, OneThatBecomesIdleMakesRoomAtOnceAlsoAfterAFruitlessLook) {
-  RuntimeLimits limits;
-  limits.max_live_agents = 1;
-  shard_.restart(limits);
+  shard_.restart({.max_live_agents = 1});
   visit([](HostCalls& host) { EXPECT_TRUE(host.acquire_keep_alive()); }, "busy");
   const auto refused = visit([](HostCalls&) {}, "other");
   EXPECT_EQ(refused->end, "error unavailable: too many agents are busy; try again later");
   visit([](HostCalls& host) { EXPECT_TRUE(host.release_keep_alive()); }, "busy");
-  const auto answer = visit([](HostCalls&) {}, "other");
-  EXPECT_EQ(answer->end, "ok ");
+  EXPECT_EQ(visit([](HostCalls&) {}, "other")->end, "ok ");
 }
 
 }  // namespace

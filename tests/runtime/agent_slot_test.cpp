@@ -24,8 +24,7 @@ Result<void> keep_open(testing::Script& script, HostCalls& host, const AgentEven
     script.open_calls.push_back(event.call);
     return {};
   }
-  if (event.call != 0) return host.complete(event.call, std::string_view());
-  return {};
+  return complete(host, event);
 }
 
 class AgentSlotTest : public ::testing::Test {
@@ -37,11 +36,9 @@ class AgentSlotTest : public ::testing::Test {
   }
   void complete_kept(std::size_t index = 0) {
     // As an operation's result would: from the loop, then the turn ends.
-    shard_.script.on_result = [this, index](HostCalls& host, const OperationResult&) {
+    shard_.act([this, index](HostCalls& host) {
       (void)host.complete(shard_.script.open_calls[index], std::string_view());
-    };
-    shard_.runtime().post(shard_.script.host->handle(), 1);
-    shard_.settle();
+    });
   }
   std::vector<std::string>& history() { return shard_.script.history; }
   void expect_history(const std::vector<std::string>& expected) { EXPECT_EQ(history(), expected); }
@@ -51,8 +48,7 @@ class AgentSlotTest : public ::testing::Test {
 
 TEST_F(AgentSlotTest, AMessageWakesAColdAgentAndIsDeliveredAfterStartAndConnect) {
   const auto client = shard_.connect();
-  shard_.shard().message(client.id, "hi", FrameKind::kText);
-  shard_.settle();
+  shard_.say(client, "hi");
   expect_history(
       {"start |", "connecting /agents/counter/a|", "connect /agents/counter/a|", "message |hi"});
   EXPECT_EQ(*client.sight, Sight{"handshake counter/a -"});
@@ -73,12 +69,10 @@ TEST_F(AgentSlotTest, EventsWaitBehindTheStartGateInOrder) {
 TEST_F(AgentSlotTest, P2_MessagesWaitForTheirOwnConnectAndNotForAnothers) {
   keep(EventKind::kConnect);
   const auto slow = shard_.connect("a", "slow");
-  shard_.shard().message(slow.id, "from slow", FrameKind::kText);
-  shard_.settle();
+  shard_.say(slow, "from slow");
   shard_.script.on_event = nullptr;
   const auto quick = shard_.connect("a", "quick");
-  shard_.shard().message(quick.id, "from quick", FrameKind::kText);
-  shard_.settle();
+  shard_.say(quick, "from quick");
   EXPECT_EQ(history().back(), "message |from quick");
   complete_kept();
   EXPECT_EQ(history().back(), "message |from slow");
@@ -92,16 +86,13 @@ TEST_F(AgentSlotTest, P4_AFailedStartAnswersEverybodyAndTheNextEventTriesAgain) 
     return {};
   };
   const auto client = shard_.connect();
-  const auto answer = shard_.request("GET");
-  shard_.settle();
+  const auto answer = shard_.ask("GET");
   EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
   EXPECT_EQ(client.sight->back(),
             "close 1011 the agent failed to start; the server's log says why");
   EXPECT_EQ(shard_.script.alive, 0);
 
-  const auto second = shard_.request("GET");
-  shard_.settle();
-  EXPECT_EQ(second->end, "ok 7");
+  EXPECT_EQ(shard_.ask("GET")->end, "ok 7");
   EXPECT_EQ(starts, 2);
 }
 
@@ -109,8 +100,7 @@ TEST_F(AgentSlotTest, AFailedCreateIsAFailedStart) {
   shard_.script.on_create = [](HostCalls&) -> Result<void> {
     return Error{Errc::kPlugin, "bad option"};
   };
-  const auto answer = shard_.request("GET");
-  shard_.settle();
+  const auto answer = shard_.ask("GET");
   EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
   EXPECT_EQ(shard_.shard().counts().live, 0U);
   EXPECT_EQ(shard_.shard().counts().slots, 0U) << "nothing is left of an agent that never lived";
@@ -121,8 +111,7 @@ TEST_F(AgentSlotTest, TheTextThatCreateGivesIsForTheLogAndNotForClients) {
     EXPECT_TRUE(host.complete(0, Error{Errc::kPlugin, "option start: expected integer"}));
     return Error{Errc::kPlugin, "the agent failed"};
   };
-  const auto answer = shard_.request("GET");
-  shard_.settle();
+  const auto answer = shard_.ask("GET");
   EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
 }
 
@@ -140,8 +129,7 @@ TEST_F(AgentSlotTest, AClassWithoutInterestInAnEventIsTakenAsHavingHandledIt) {
 
 TEST_F(AgentSlotTest, AStartThatHangsFailsAfterItsTimeLimit) {
   keep(EventKind::kStart);
-  const auto answer = shard_.request("GET");
-  shard_.settle();
+  const auto answer = shard_.ask("GET");
   shard_.loop.advance(milliseconds(9'999));
   EXPECT_FALSE(answer->end);
   shard_.loop.advance(milliseconds(2));
@@ -150,8 +138,7 @@ TEST_F(AgentSlotTest, AStartThatHangsFailsAfterItsTimeLimit) {
 }
 
 TEST_F(AgentSlotTest, AnIdleAgentIsEvictedAndItsClientStaysConnected) {
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   shard_.loop.advance(milliseconds(59'000));
   EXPECT_EQ(shard_.script.alive, 1);
   shard_.loop.advance(milliseconds(2'000));
@@ -159,18 +146,15 @@ TEST_F(AgentSlotTest, AnIdleAgentIsEvictedAndItsClientStaysConnected) {
   EXPECT_EQ(*client.sight, Sight{"handshake counter/a -"}) << "the client notices nothing";
 
   history().clear();
-  shard_.shard().message(client.id, "again", FrameKind::kText);
-  shard_.settle();
+  shard_.say(client, "again");
   expect_history({"start |", "message |again"});  // on_connect is not called again
 }
 
 TEST_F(AgentSlotTest, TrafficPutsEvictionOff) {
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   for (int i = 0; i < 5; ++i) {
     shard_.loop.advance(milliseconds(40'000));
-    shard_.shard().message(client.id, "still here", FrameKind::kText);
-    shard_.settle();
+    shard_.say(client, "still here");
   }
   EXPECT_EQ(shard_.script.alive, 1);
 }
@@ -201,8 +185,7 @@ TEST_F(AgentSlotTest, AnAgentAtWorkGivesBackStatementsThatItDidNotUseForASecond)
   keep(EventKind::kMessage);
   const auto client = shard_.connect();
   shard_.loop.advance(milliseconds(5'000));  // it was idle, too
-  shard_.shard().message(client.id, "long work", FrameKind::kText);
-  shard_.settle();
+  shard_.say(client, "long work");
   use("SELECT 1");
   use("SELECT 2");
   for (int second = 0; second < 3; ++second) {
@@ -231,28 +214,23 @@ TEST_F(AgentSlotTest, TagsFlagsAndAttachmentSurviveAnEviction) {
       EXPECT_EQ(host.next_connection(0, "vip"), event.connection);
       EXPECT_FALSE(host.add_tag(event.connection, "late"));
     }
-    if (event.call != 0) return host.complete(event.call, std::string_view());
-    return {};
+    return complete(host, event);
   };
   const auto client = shard_.connect();
   shard_.loop.advance(milliseconds(70'000));
   ASSERT_EQ(shard_.script.alive, 0);
-  shard_.shard().message(client.id, "check", FrameKind::kText);
-  shard_.settle();
+  shard_.say(client, "check");
   EXPECT_EQ(history().back(), "message |check");
 }
 
 TEST_F(AgentSlotTest, ARefusedClientIsClosedAndNeverConnected) {
   shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kConnecting) return Error{Errc::kForbidden, "members only"};
-    if (event.call != 0) return host.complete(event.call, std::string_view());
-    return {};
+    return complete(host, event);
   };
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   EXPECT_EQ(*client.sight, Sight{"close 4403 members only"});
-  shard_.shard().disconnected(client.id, 4403, "", true);
-  shard_.settle();
+  shard_.leave(client, 4403, "", true);
   expect_history({"start |", "connecting /agents/counter/a|"});
   EXPECT_EQ(shard_.shard().counts().connections, 0U);
 }
@@ -260,11 +238,9 @@ TEST_F(AgentSlotTest, ARefusedClientIsClosedAndNeverConnected) {
 TEST_F(AgentSlotTest, AConnectThatFailsClosesTheClientForARetry) {
   shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kConnect) return Error{Errc::kPlugin, "secret detail"};
-    if (event.call != 0) return host.complete(event.call, std::string_view());
-    return {};
+    return complete(host, event);
   };
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   EXPECT_EQ(client.sight->back(), "close 1011 connection set-up failed");
 }
 
@@ -272,8 +248,7 @@ TEST_F(AgentSlotTest, CloseFollowsTheMessagesBeforeItAndTheConnectionIsForgotten
   keep(EventKind::kConnect);
   const auto client = shard_.connect();
   shard_.shard().message(client.id, "last words", FrameKind::kText);
-  shard_.shard().disconnected(client.id, 1000, "bye", true);
-  shard_.settle();
+  shard_.leave(client, 1000, "bye", true);
   EXPECT_EQ(shard_.shard().counts().connections, 1U);
   complete_kept();
   ASSERT_GE(history().size(), 2U);
@@ -354,8 +329,7 @@ TEST_F(AgentSlotTest, P3_WaitingRequestsAreBoundedInBytesToo) {
 
 TEST_F(AgentSlotTest, AClientWhoseCallsWereRefusedIsReadAgain) {
   keep(EventKind::kMessage);
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   shard_.loop.advance(milliseconds(70'000));  // asleep, the client stays
   bool fails = true;
   shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
@@ -372,9 +346,7 @@ TEST_F(AgentSlotTest, AClientWhoseCallsWereRefusedIsReadAgain) {
   EXPECT_EQ(client.sight->back(), "resume");
   EXPECT_TRUE(answers.back()->end);
   fails = false;
-  const auto again = shard_.call(client, "x");
-  shard_.settle();
-  EXPECT_EQ(again->end, "ok 1");
+  EXPECT_EQ(shard_.ask(client, "x")->end, "ok 1");
 }
 
 TEST_F(AgentSlotTest, ACallThatWaitedWhenItsClientLeftRunsAndIsAnsweredToNobody) {
@@ -389,13 +361,9 @@ TEST_F(AgentSlotTest, ACallThatWaitedWhenItsClientLeftRunsAndIsAnsweredToNobody)
       call = event.call;
       return {};
     }
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
-  shard_.script.on_result = [&](HostCalls& host, const OperationResult&) {
-    (void)host.complete(connect, std::string_view());
-  };
-  shard_.runtime().post(shard_.script.host->handle(), 1);
-  shard_.settle();
+  shard_.act([&](HostCalls& host) { (void)host.complete(connect, std::string_view()); });
   ASSERT_NE(call, 0U);
   EXPECT_EQ(shard_.shard().counts().connections, 0U) << "CLOSE was seen: port and socket are gone";
   EXPECT_FALSE(shard_.script.host->emit(call, "1"));
@@ -407,13 +375,9 @@ TEST_F(AgentSlotTest, ACallThatWaitedWhenItsClientLeftRunsAndIsAnsweredToNobody)
 
 TEST_F(AgentSlotTest, ACloseThatIsInProgressWhenItsAgentIsEvictedDoesNotLeakItsConnection) {
   keep(EventKind::kClose);
-  const auto client = shard_.connect();
-  shard_.settle();
-  shard_.shard().disconnected(client.id, 1000, "", true);
-  shard_.settle();
-  shard_.script.on_result = [](HostCalls& host, const OperationResult&) { (void)host.evict(); };
-  shard_.runtime().post(shard_.script.host->handle(), 1);
-  shard_.settle();
+  const auto client = shard_.join();
+  shard_.leave(client, 1000, "", true);
+  shard_.act([](HostCalls& host) { (void)host.evict(); });
   EXPECT_EQ(shard_.script.alive, 0);
   EXPECT_EQ(shard_.shard().counts().connections, 0U);
   EXPECT_EQ(shard_.shard().counts().slots, 0U);
@@ -423,11 +387,10 @@ TEST_F(AgentSlotTest, ARefusalDoesNotDependOnItsText) {
   const std::string long_text = std::string(122, 'a') + "\xC3\xA9 is banned";
   shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kConnecting) return Error{Errc::kForbidden, long_text};
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "x");
-  shard_.settle();
+  const auto answer = shard_.ask(client, "x");
   EXPECT_EQ(*client.sight, Sight{"close 4403 " + std::string(122, 'a')});
   EXPECT_FALSE(answer->end);
 }
@@ -441,21 +404,13 @@ TEST_F(AgentSlotTest, APostDuringACreateThatFailsReachesNobody) {
         Errc::kForbidden);
     return Error{Errc::kPlugin, "no"};
   };
-  const auto answer = shard_.request("GET");
-  shard_.settle();
-  EXPECT_TRUE(answer->end);
+  EXPECT_TRUE(shard_.ask("GET")->end);
 }
 
 TEST_F(AgentSlotTest, EvictionAnswersCallsInProgressWithARetryableError) {
   keep(EventKind::kCall);
-  const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "work");
-  shard_.settle();
-  shard_.script.on_result = [](HostCalls& host, const OperationResult&) {
-    EXPECT_TRUE(host.evict());
-  };
-  shard_.runtime().post(shard_.script.host->handle(), 1);
-  shard_.settle();
+  const auto answer = shard_.ask(shard_.connect(), "work");
+  shard_.act([](HostCalls& host) { EXPECT_TRUE(host.evict()); });
   EXPECT_EQ(answer->end, "error closing: the agent was evicted (admin); try again");
   EXPECT_EQ(shard_.script.alive, 0);
 }
@@ -471,9 +426,7 @@ TEST_F(AgentSlotTest, EvictFromInsideAnEventHappensAfterIt) {
     return {};
   };
   const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "evict");
-  shard_.settle();
-  EXPECT_EQ(answer->end, "ok true");
+  EXPECT_EQ(shard_.ask(client, "evict")->end, "ok true");
   EXPECT_EQ(shard_.script.alive, 0);
   EXPECT_EQ(client.sight->back(), "text state 1");
 }
@@ -481,8 +434,7 @@ TEST_F(AgentSlotTest, EvictFromInsideAnEventHappensAfterIt) {
 TEST_F(AgentSlotTest, P4_OneThatEvictsItselfWheneverItStartsIsNotMadeAgainAndAgain) {
   shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kStart) EXPECT_TRUE(host.evict());
-    if (event.call == 0) return {};
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   const auto client = shard_.connect();
   const auto answer = shard_.request("read");
@@ -499,8 +451,7 @@ TEST_F(AgentSlotTest, P4_OneThatEvictsItselfWheneverItStartsIsNotMadeAgainAndAga
 TEST_F(AgentSlotTest, P4_NorIsOneWhoseStorageFailsWheneverItStarts) {
   shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kStart) host.storage_failed("the disk is gone");
-    if (event.call == 0) return {};
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   const auto answer = shard_.request("read");
   for (int i = 0; i < 1'000; ++i) shard_.loop.step();
@@ -519,8 +470,7 @@ TEST_F(AgentSlotTest, TheLineOfAStartThatFailedIsUnderTheTraceOfThatStart) {
     host.log("starts");
     return host.complete(event.call, Error{Errc::kPlugin, "cannot"});
   };
-  shard_.request("read");
-  shard_.settle();
+  shard_.ask("read");
   std::vector<std::string> traces;
   for (const std::string& line : shard_.logger.events()) {
     if (line.find("agent.start_failed") != std::string::npos)
@@ -538,13 +488,10 @@ TEST_F(AgentSlotTest, LinesOfWhatFailedNameItsCallAndTrace) {
     if (event.kind == EventKind::kConnect)
       return host.complete(event.call, Error{Errc::kPlugin, "not you"});
     if (event.kind == EventKind::kRequest) host.storage_failed("gone");
-    if (event.call == 0) return {};
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
-  shard_.connect();
-  shard_.settle();
-  shard_.request("GET");
-  shard_.settle();
+  shard_.join();
+  shard_.ask("GET");
   const auto has_line = [this](const std::string& begin, const std::string& end) {
     for (const std::string& line : shard_.logger.events()) {
       const auto at = line.find(begin + " call=");
@@ -557,8 +504,7 @@ TEST_F(AgentSlotTest, LinesOfWhatFailedNameItsCallAndTrace) {
 }
 
 TEST_F(AgentSlotTest, EventsThatComeDuringTheEvictionWakeTheAgentAgain) {
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   shard_.script.on_result = [](HostCalls& host, const OperationResult&) { (void)host.evict(); };
   shard_.runtime().post(shard_.script.host->handle(), 1);
   shard_.loop.step();  // eviction is under way, its end is posted
@@ -586,17 +532,13 @@ TEST(AgentSlotGraceTest, AClassWithAGraceIsAskedToLeaveAndMayTakeItsTime) {
 
 // Clients wake objects as often as they like.
 TEST(ObjectAuditTest, AnObjectThatComesAndGoesHasABoundedNumberOfEntries) {
-  ClassSettings settings;
-  settings.is_object = true;
-  ShardFixture shard({}, settings);
+  ShardFixture shard({}, settings_with(&ClassSettings::is_object, true));
   constexpr std::size_t kCycles = 300;
   const SteadyTime began = BootClock::now();
   for (std::size_t i = 0; i < kCycles; ++i) {
-    const auto answer = shard.request("GET", "", "a");
-    shard.settle();
+    const auto answer = shard.ask("GET", "", "a");
     ASSERT_EQ(answer->end, "ok ");
-    shard.admin().evict({"Counter", "a"});
-    shard.settle();
+    shard.evict("a");
   }
   const std::chrono::duration<double> took = BootClock::now() - began;
   const LogLimit limit = extensions::kAuditLimit;

@@ -15,12 +15,10 @@ using std::chrono::seconds;
 class AgentSlotVersionsTest : public AbsentClassTest {};
 
 TEST_F(AgentSlotVersionsTest, WhatAClientSentBeforeItLeftIsDeliveredWhenTheClassIsBack) {
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   take_away();
   shard_.shard().message(client.id, "last words", FrameKind::kText);
-  shard_.shard().disconnected(client.id, 1000, "bye", true);
-  shard_.settle();
+  shard_.leave(client, 1000, "bye", true);
   EXPECT_EQ(seen("message |last words"), 0);
   put_back();
   EXPECT_EQ(seen("message |last words"), 1);
@@ -29,11 +27,9 @@ TEST_F(AgentSlotVersionsTest, WhatAClientSentBeforeItLeftIsDeliveredWhenTheClass
 }
 
 TEST_F(AgentSlotVersionsTest, WhoLeftWhileTheClassWasAwaitedIsForgottenWhenItIsGivenUp) {
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   take_away();
-  shard_.shard().disconnected(client.id, 1000, "bye", true);
-  shard_.settle();
+  shard_.leave(client, 1000, "bye", true);
   shard_.runtime().classes().give_up("counter");
   shard_.versions().class_is_gone("counter");
   shard_.settle();
@@ -60,34 +56,27 @@ TEST_F(AgentSlotVersionsTest, ClientsOfAClassAndOfAllBelowItCanBeSentAway) {
 }
 
 TEST_F(AgentSlotVersionsTest, WhoWaitsForAClassIsToldWhenTheServerStops) {
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   take_away();
-  const auto answer = shard_.call(client, "who");
-  shard_.settle();
+  const auto answer = shard_.ask(client, "who");
   ASSERT_EQ(answer->end, std::nullopt);
   shard_.restart();
   EXPECT_EQ(answer->end, "error closing: the server is shutting down");
 }
 
 TEST_F(AgentSlotVersionsTest, AnAgentThatFindsNoRoomKeepsNoCode) {
-  RuntimeLimits limits;
-  limits.max_live_agents = 1;
-  shard_.restart(limits);
+  shard_.restart({.max_live_agents = 1});
   shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kRequest) return {};  // hangs
-    if (event.call == 0) return {};
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   const auto patient = shard_.connect("patient");  // whose slot stays
   shard_.loop.advance(seconds(1'000));
   ASSERT_EQ(shard_.script.alive, 0);
-  const auto busy = shard_.request("GET", "", "busy");
-  shard_.settle();
+  const auto busy = shard_.ask("GET", "", "busy");
   const std::weak_ptr<const ServedClass> served = shard_.runtime().classes().find("counter");
   const auto before = served.use_count();
-  shard_.shard().message(patient.id, "hi", FrameKind::kText);
-  shard_.settle();
+  shard_.say(patient, "hi");
   EXPECT_EQ(patient.sight->back(), "close 1013 too many agents are busy; try again later");
   EXPECT_EQ(served.use_count(), before);
 }

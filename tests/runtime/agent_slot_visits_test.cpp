@@ -63,8 +63,7 @@ TEST_F(AgentSlotVisitsTest, AColdAgentIsOpenedAndNoCodeRuns) {
 }
 
 TEST_F(AgentSlotVisitsTest, ALiveAgentIsVisitedWhereItIs) {
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   const auto written = put("6");
   shard_.settle();
   EXPECT_EQ(written->end, "ok ");
@@ -131,19 +130,13 @@ TEST_F(AgentSlotVisitsTest, OneThatIsStartingIsVisitedOnceItIsLive) {
       start = event.call;
       return {};
     }
-    if (event.call != 0) return host.complete(event.call, std::string_view());
-    return {};
+    return complete(host, event);
   };
-  (void)shard_.request("GET");
-  shard_.settle();
+  (void)shard_.ask("GET");
   const auto written = put("8");
   shard_.settle();
   EXPECT_FALSE(written->end);
-  shard_.script.on_result = [&](HostCalls& host, const OperationResult&) {
-    EXPECT_TRUE(host.complete(start, std::string_view()));
-  };
-  shard_.runtime().post(shard_.script.host->handle(), 1);
-  shard_.settle();
+  shard_.act([&](HostCalls& host) { EXPECT_TRUE(host.complete(start, std::string_view())); });
   EXPECT_EQ(written->end, "ok ");
   shard_.script.on_event = nullptr;
 }
@@ -190,15 +183,12 @@ TEST(AgentSlotVisitsOnThreadsTest, WhoWaitsForColdWaitsForTheRemovalOfWhatIsDest
 }
 
 TEST_F(AgentSlotVisitsTest, AVisitWithoutWorkWaitsUntilTheAgentIsCold) {
-  const auto cold = visit(nullptr);
-  EXPECT_EQ(cold->end, "ok ");
-  const auto client = shard_.connect();
-  shard_.settle();
+  EXPECT_EQ(visit(nullptr)->end, "ok ");
+  const auto client = shard_.join();
   const auto waiting = visit(nullptr);
   shard_.settle();
   EXPECT_FALSE(waiting->end);
-  shard_.admin().evict(kUsualAgent);
-  shard_.settle();
+  shard_.evict();
   EXPECT_EQ(waiting->end, "ok ");
 }
 
@@ -238,8 +228,7 @@ TEST_F(AgentSlotVisitsTest, ALoadThatFailsLeavesTheIndexAsItIs) {
   shard_.settle();
   EXPECT_EQ(read->end, "error unavailable: the agent cannot be opened now; try again later");
   EXPECT_EQ(indexed(), 1U) << "an administrator still finds it";
-  const auto answer = shard_.request("GET");
-  shard_.settle();
+  const auto answer = shard_.ask("GET");
   EXPECT_TRUE(answer->end && answer->end->starts_with("error ")) << *answer->end;
   EXPECT_EQ(indexed(), 1U);
 }
@@ -264,8 +253,7 @@ TEST_F(AgentSlotVisitsTest, WithoutItsClassAnAgentIsOpenedAllTheSame) {
     EXPECT_TRUE(too_long->end && too_long->end->starts_with("error too_large"))
         << "the settings that it was served with hold: " << *too_long->end;
     EXPECT_EQ(after->end, is_awaited ? "ok 6" : "ok 5");
-    const auto answer = shard_.request("GET");
-    shard_.settle();
+    const auto answer = shard_.ask("GET");
     EXPECT_EQ(answer->end, "error unavailable: the class is not loaded");
     (void)put("5");
     shard_.settle();
@@ -306,8 +294,7 @@ TEST_F(AgentSlotVisitsTest, WhileItIsOnlyOpenItCountsAsColdAndCanBeDestroyed) {
 }
 
 TEST_F(AgentSlotVisitsTest, ADestroyedAgentIsNotVisited) {
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   ASSERT_TRUE(shard_.admin().destroy(kUsualAgent));
   const auto written = put("5");
   shard_.settle();
@@ -359,8 +346,7 @@ TEST_F(AgentSlotVisitsTest, A2_AnAlarmThatAVisitSetsWakesTheAgentInTime) {
 TEST_F(AgentSlotVisitsTest, A4_AnAlarmThatFailsIsTriedThreeTimesAndIsDead) {
   shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kCall) return Error{Errc::kPlugin, "no"};
-    if (event.call != 0) return host.complete(event.call, std::string_view());
-    return {};
+    return complete(host, event);
   };
   (void)visit([](extensions::AgentContext& agent) -> Result<std::string> {
     (void)agent.work().alarms().set({"ring", "[]", 1});

@@ -162,7 +162,7 @@ class Walk {
       if (event.kind == EventKind::kRequest && event.name == "plan") plan(host);
       if (event.call != 0 && event.kind == held_) held_call_ = event.call;
       if (event.call == 0 || event.kind == held_) return {};
-      return host.complete(event.call, std::string_view());
+      return complete(host, event);
     };
     shard_.script.on_create = [this](HostCalls&) -> Result<void> {
       if (std::exchange(loses_descriptors_, false)) throw OutOfDescriptors("taken");

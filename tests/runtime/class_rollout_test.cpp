@@ -57,17 +57,14 @@ class ClassRolloutTest : public ::testing::Test {
     next_script_.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kStart)
         return host.complete(event.call, Error{Errc::kPlugin, "cannot start"});
-      return host.complete(event.call, std::string_view());
+      return complete(host, event);
     };
     return next;
   }
   static std::ptrdiff_t starts(const Script& script) {
     return std::ranges::count(script.history, "start |");
   }
-  void send(const ShardFixture::Client& client, std::string_view text) {
-    shard_.shard().message(client.id, text, FrameKind::kText);
-    shard_.settle();
-  }
+  void send(const ShardFixture::Client& client, std::string_view text) { shard_.say(client, text); }
   std::shared_ptr<const ServedClass> served() { return shard_.runtime().classes().find("counter"); }
 
   // What another thread does while the shard runs.
@@ -101,8 +98,7 @@ class ClassRolloutTest : public ::testing::Test {
     return state;
   }
   std::string ask(const ShardFixture::Client& client) {
-    const auto answer = shard_.call(client, "who");
-    shard_.settle();
+    const auto answer = shard_.ask(client, "who");
     return answer->end.value_or("no answer");
   }
 
@@ -130,9 +126,7 @@ TEST_F(ClassRolloutTest, ColdAgentsGetTheNewVersion) {
 }
 
 TEST_F(ClassRolloutTest, ACallInProgressIsToldToTryAgain) {
-  const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "wait");
-  shard_.settle();
+  const auto answer = shard_.ask(shard_.connect(), "wait");
   begin(version("new", next_script_));
   EXPECT_EQ(answer->end, "error closing: the agent was evicted (code_update); try again");
 }
@@ -171,16 +165,14 @@ TEST_F(ClassRolloutTest, AVersionThatCannotReadTheWorkInProgressIsTakenBack) {
   shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kCall)
       EXPECT_TRUE(host.start_managed({.name = "import", .keeping = durable::FiberKeeping::kBrief}));
-    if (event.call == 0) return {};
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   ask(shard_.connect("a"));
   auto next = version("new", next_script_);
   next_script_.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kFiberRecovered)
       return Error{Errc::kUnreadable, "checkpoint.shop: missing, expected string"};
-    if (event.call == 0) return {};
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   begin(std::move(next));
   EXPECT_EQ(look(), RolloutState::kRolledBack);
@@ -233,8 +225,7 @@ TEST_F(ClassRolloutTest, DrainingWaitsForTheNextIdleMoment) {
   const auto busy = shard_.connect("a");
   const auto idle = shard_.connect("b");
   EXPECT_EQ(ask(idle), R"(ok "old")");
-  const auto answer = shard_.call(busy, "wait");
-  shard_.settle();
+  const auto answer = shard_.ask(busy, "wait");
   HostCalls* const busy_host = shard_.script.host;
   EXPECT_EQ(ask(busy), R"(ok "old")");
   begin(version("new", next_script_));
@@ -257,8 +248,7 @@ TEST_F(ClassRolloutTest, DrainingTriesWithAgentsThatAreIdle) {
   const auto idle = shard_.connect("b");
   EXPECT_EQ(ask(idle), R"(ok "old")");
   const auto busy = shard_.connect("a");
-  const auto answer = shard_.call(busy, "wait");
-  shard_.settle();
+  const auto answer = shard_.ask(busy, "wait");
   begin(version("new", next_script_));
   EXPECT_EQ(rollout_->tried(), 1U);
   EXPECT_EQ(ask(idle), R"(ok "new")");
@@ -276,15 +266,12 @@ TEST_F(ClassRolloutTest, WhenAllAreBusyDrainingTriesWithWhoeverIsIdleFirst) {
   settings_ = {.drain = true, .trial_agents = 1};
   const auto a = shard_.connect("a");
   const auto b = shard_.connect("b");
-  const auto first = shard_.call(a, "wait");
-  shard_.settle();
-  const auto second = shard_.call(b, "wait");
-  shard_.settle();
+  const auto first = shard_.ask(a, "wait");
+  const auto second = shard_.ask(b, "wait");
   begin(version("new", next_script_));
   EXPECT_EQ(look(), RolloutState::kTrying);
   EXPECT_EQ(rollout_->tried(), 0U);
-  shard_.call(b, "finish");
-  shard_.settle();
+  shard_.ask(b, "finish");
   EXPECT_EQ(second->end, R"(ok "old")");
   EXPECT_EQ(rollout_->tried(), 1U);
   EXPECT_EQ(next_script_.alive, 1) << "woken at once, though nobody asked it anything";
@@ -297,8 +284,7 @@ TEST_F(ClassRolloutTest, WhenAllAreBusyDrainingTriesWithWhoeverIsIdleFirst) {
 TEST_F(ClassRolloutTest, TheDeadlineOfDrainingHoldsForTheTrialToo) {
   settings_ = {.drain = true, .drain_deadline = seconds(5), .trial_agents = 1};
   const auto busy = shard_.connect("a");
-  const auto answer = shard_.call(busy, "wait");
-  shard_.settle();
+  const auto answer = shard_.ask(busy, "wait");
   begin(version("new", next_script_));
   shard_.loop.advance(milliseconds(4'990));
   EXPECT_EQ(look(), RolloutState::kTrying);
@@ -315,12 +301,10 @@ TEST_F(ClassRolloutTest, TheDeadlineOfDrainingHoldsForTheTrialToo) {
 TEST_F(ClassRolloutTest, ABusyAgentThatLeavesForAnotherReasonIsNotAwaitedInTheTrial) {
   settings_ = {.drain = true, .trial_agents = 1};
   const auto busy = shard_.connect("a");
-  shard_.call(busy, "wait");
-  shard_.settle();
+  shard_.ask(busy, "wait");
   begin(version("new", next_script_));
   EXPECT_EQ(look(), RolloutState::kTrying);
-  shard_.admin().evict({"Counter", "a"});
-  shard_.settle();
+  shard_.evict("a");
   look();
   EXPECT_EQ(look(), RolloutState::kDone);
   EXPECT_EQ(rollout_->tried(), 0U);
@@ -340,8 +324,7 @@ TEST_F(ClassRolloutTest, WhatWaitsBehindAFailedTrialGoesToTheVersionBefore) {
   send(client, "two");
   const auto answer = shard_.call(client, "who");
   const auto request = shard_.request("GET");
-  const auto stranger = shard_.connect();
-  shard_.settle();
+  const auto stranger = shard_.join();
   EXPECT_EQ(answer->end, std::nullopt);
   EXPECT_EQ(starts(next_script_), 1) << "it is not made again for what comes";
   EXPECT_EQ(look(), RolloutState::kRolledBack);
@@ -366,13 +349,11 @@ TEST_F(ClassRolloutTest, WhatWasInterruptedGoesOnOnTheVersionBefore) {
   settings_.trial_agents = 1;
   shard_.script.idempotent_methods = {"wait"};
   const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "wait");
-  shard_.settle();
+  const auto answer = shard_.ask(client, "wait");
   begin(failing_version());
   EXPECT_EQ(look(), RolloutState::kRolledBack);
   EXPECT_EQ(answer->end, std::nullopt);
-  shard_.call(client, "finish");
-  shard_.settle();
+  shard_.ask(client, "finish");
   EXPECT_EQ(answer->end, R"(ok "old")");
 }
 
@@ -413,8 +394,7 @@ TEST_F(ClassRolloutTest, ARolloutThatIsDroppedLeavesNobodyWaiting) {
   const auto client = shard_.connect();
   EXPECT_EQ(ask(client), R"(ok "old")");
   begin(failing_version());
-  const auto answer = shard_.call(client, "who");
-  shard_.settle();
+  const auto answer = shard_.ask(client, "who");
   rollout_.reset();
   shard_.settle();
   EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
@@ -425,8 +405,7 @@ TEST_F(ClassRolloutTest, WhoWaitsBehindAFailedTrialMeetsTheVersionThatOvertakesI
   const auto client = shard_.connect();
   EXPECT_EQ(ask(client), R"(ok "old")");
   begin(failing_version());
-  const auto answer = shard_.call(client, "who");
-  shard_.settle();
+  const auto answer = shard_.ask(client, "who");
   meanwhile([&] { rollout_->hurry(); });
   auto overtaken = std::move(rollout_);
   Script third;
@@ -444,8 +423,7 @@ TEST_F(ClassRolloutTest, WhoWaitsBehindAFailedTrialIsToldWhenTheServerStops) {
   next->starts->undecided_until = shard_.loop.clock().steady_now() + seconds(60);
   shard_.runtime().classes().put(next);
   shard_.admin().evict({"Counter", "a"});
-  const auto answer = shard_.call(client, "who");
-  shard_.settle();
+  const auto answer = shard_.ask(client, "who");
   EXPECT_EQ(answer->end, std::nullopt);
   shard_.restart();
   EXPECT_EQ(answer->end, "error closing: the server is shutting down");
@@ -457,8 +435,7 @@ TEST_F(ClassRolloutTest, AnAgentThatIsStartingMovesOnceItHasStarted) {
     if (event.kind == EventKind::kStart) start = event.call;
     return {};
   };
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   ASSERT_NE(start, 0U);
   begin(version("new", next_script_));
   EXPECT_EQ(look(), RolloutState::kMoving);
@@ -472,8 +449,7 @@ TEST_F(ClassRolloutTest, AnAgentThatIsStartingMovesOnceItHasStarted) {
 TEST_F(ClassRolloutTest, AHurryMovesEverybodyAtOnce) {
   settings_.drain = true;
   const auto busy = shard_.connect();
-  const auto answer = shard_.call(busy, "wait");
-  shard_.settle();
+  const auto answer = shard_.ask(busy, "wait");
   begin(version("new", next_script_));
   EXPECT_EQ(look(), RolloutState::kMoving);
   meanwhile([&] { rollout_->hurry(); });
@@ -482,23 +458,19 @@ TEST_F(ClassRolloutTest, AHurryMovesEverybodyAtOnce) {
 }
 
 TEST_F(ClassRolloutTest, WhatIsExpelledIsGoneWhateverItDoes) {
-  ClassSettings settings;
-  settings.evict_grace = seconds(20);
-  shard_.restart({}, settings);
+  shard_.restart({}, settings_with(&ClassSettings::evict_grace, seconds(20)));
   shard_.script.on_event = [&script = shard_.script](HostCalls& host,
                                                      const AgentEvent& event) -> Result<void> {
     const bool hangs = event.kind == EventKind::kEvict || event.name == "wait" ||
                        (event.kind == EventKind::kStart && starts(script) == 3);
     if (hangs || event.call == 0) return {};
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   const auto leaving = shard_.connect("leaving");
   const auto busy = shard_.connect("busy");
   const auto starting = shard_.connect("starting");
-  const auto answer = shard_.call(busy, "wait");
-  shard_.settle();
-  shard_.admin().evict({"Counter", "leaving"});
-  shard_.settle();
+  const auto answer = shard_.ask(busy, "wait");
+  shard_.evict("leaving");
   ASSERT_EQ(shard_.script.alive, 3);
   const auto old = served();
   shard_.runtime().classes().put(version("new", next_script_));

@@ -74,12 +74,9 @@ class DestroyTest : public ::testing::Test {
 };
 
 TEST_F(DestroyTest, B133_ADirectDestroyLeavesNothing) {
-  shard_.request("write");
-  shard_.settle();
+  shard_.ask("write");
   ASSERT_TRUE(has_file());
-  const auto answer = shard_.request("destroy");
-  shard_.settle();
-  EXPECT_EQ(answer->end, "ok \"done\"");
+  EXPECT_EQ(shard_.ask("destroy")->end, "ok \"done\"");
   EXPECT_EQ(shard_.script.alive, 0);
   EXPECT_EQ(shard_.shard().counts().slots, 0U);
   expect_nothing_left();
@@ -93,8 +90,7 @@ TEST_F(DestroyTest, ItIsCertainWhenTheCallReturns) {
     EXPECT_TRUE(host.destroy()) << "once more changes nothing";
     EXPECT_TRUE(host.set_state(0, "2")) << "the turn goes on";
   };
-  shard_.request("destroy");
-  shard_.settle();
+  shard_.ask("destroy");
   EXPECT_EQ(shard_.script.alive, 0);
   expect_nothing_left();
 }
@@ -105,16 +101,13 @@ TEST_F(DestroyTest, TheNextEventMeetsANewEmptyAgentOfTheSameName) {
   const auto answer = shard_.request("read");
   shard_.settle();
   EXPECT_EQ(answer->end, "ok \"nothing\"");
-  const auto written = shard_.request("write");
-  shard_.settle();
-  EXPECT_EQ(written->end, "ok \"done\"");
+  EXPECT_EQ(shard_.ask("write")->end, "ok \"done\"");
   EXPECT_TRUE(has_file());
   EXPECT_EQ(storage::Directory(shard_.data().directory_path()).count(), 1);
 }
 
 TEST_F(DestroyTest, B134_TheAnswerLeavesBeforeItsSocketIsClosed) {
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   const auto answer = shard_.call(client, "destroy");
   bool answered_first = false;
   while (client.sight->back() != kClosed) {
@@ -126,11 +119,8 @@ TEST_F(DestroyTest, B134_TheAnswerLeavesBeforeItsSocketIsClosed) {
 }
 
 TEST_F(DestroyTest, UnderDurabilityPowerTheAnswerLeavesFirstToo) {
-  ClassSettings settings;
-  settings.durability = Durability::kPower;
-  shard_.restart({}, settings);
-  const auto client = shard_.connect();
-  shard_.settle();
+  shard_.restart({}, settings_with(&ClassSettings::durability, Durability::kPower));
+  const auto client = shard_.join();
   before = [](HostCalls& host) { EXPECT_TRUE(host.set_state(0, "1")); };
   const auto answer = shard_.call(client, "destroy");
   EXPECT_TRUE(shard_.loop.settle_until([&] { return client.sight->back() == kClosed; }));
@@ -141,8 +131,7 @@ TEST_F(DestroyTest, UnderDurabilityPowerTheAnswerLeavesFirstToo) {
 TEST_F(DestroyTest, ClientsAreClosedAndNobodyIsToldOfTheirEnd) {
   const auto caller = shard_.connect("a", "caller");
   const auto other = shard_.connect("a", "other");
-  const auto elsewhere = shard_.connect("b", "elsewhere");
-  shard_.settle();
+  const auto elsewhere = shard_.join("b", "elsewhere");
   shard_.call(caller, "destroy");
   shard_.shard().message(other.id, "too late", FrameKind::kText);
   const auto called = shard_.call(other, "read");
@@ -155,52 +144,43 @@ TEST_F(DestroyTest, ClientsAreClosedAndNobodyIsToldOfTheirEnd) {
   shard_.script.history.clear();
   shard_.shard().message(other.id, "later still", FrameKind::kText);
   shard_.shard().disconnected(other.id, 4410, "", true);
-  shard_.shard().disconnected(caller.id, 4410, "", true);
-  shard_.settle();
+  shard_.leave(caller, 4410, "", true);
   EXPECT_TRUE(shard_.script.history.empty()) << shard_.script.history.back();
   EXPECT_EQ(shard_.shard().counts().connections, 1U);
 }
 
 TEST_F(DestroyTest, ClientsThatTheAgentClosedItselfKeepTheirCode) {
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   before = [&](HostCalls& host) { EXPECT_TRUE(host.close(client.id, 1012, "come back")); };
-  shard_.request("destroy");
-  shard_.settle();
+  shard_.ask("destroy");
   EXPECT_EQ(client.sight->back(), "close 1012 come back");
   EXPECT_EQ(std::ranges::count(*client.sight, kClosed), 0);
 }
 
 TEST_F(DestroyTest, AClientThatLeftAndWhoseCloseWasNotToldYetIsForgotten) {
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   shard_.request("destroy");  // its end is posted
-  shard_.shard().disconnected(client.id, 1000, "", true);
-  shard_.settle();
+  shard_.leave(client, 1000, "", true);
   EXPECT_EQ(shard_.shard().counts().connections, 0U);
   EXPECT_EQ(shard_.shard().counts().slots, 0U);
 }
 
 TEST_F(DestroyTest, AClientThatComesMeanwhileMeetsTheNewAgent) {
-  shard_.request("write");
-  shard_.settle();
+  shard_.ask("write");
   shard_.request("destroy");  // its end is posted
   const ShardFixture::Client late = shard_.connect();
-  shard_.shard().message(late.id, "hello", FrameKind::kText);
-  shard_.settle();
+  shard_.say(late, "hello");
   EXPECT_EQ(*late.sight, Sight{"handshake counter/a -"}) << "the state is gone, the client is not";
   EXPECT_EQ(shard_.script.history.back(), "message |hello");
   EXPECT_FALSE(has_file());
 }
 
 TEST_F(DestroyTest, CallsInProgressGetAClearError) {
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   const auto call = shard_.call(client, "stay");
   const auto request = shard_.request("stay");
   shard_.settle();
-  shard_.request("destroy");
-  shard_.settle();
+  shard_.ask("destroy");
   EXPECT_EQ(call->end, "error not_found: the agent was destroyed");
   EXPECT_EQ(request->end, "error not_found: the agent was destroyed");
   EXPECT_EQ(client.sight->back(), kClosed);
@@ -223,8 +203,7 @@ TEST_F(DestroyTest, B131_WorkThatIsBegunInTheSameTurnDoesNotCancelIt) {
     EXPECT_TRUE(host.stash(fiber->handle, "1"));
   };
   after = begin_work;
-  shard_.request("destroy");
-  shard_.settle();
+  shard_.ask("destroy");
   EXPECT_EQ(shard_.script.alive, 0);
   expect_nothing_left();
 }
@@ -234,8 +213,7 @@ TEST_F(DestroyTest, B132_WhatKeepsItAliveDoesNotDelayIt) {
     EXPECT_TRUE(host.acquire_keep_alive());
     EXPECT_TRUE(host.start_fiber("work"));
   };
-  shard_.request("destroy");
-  shard_.settle();  // time stands still
+  shard_.ask("destroy");  // time stands still
   EXPECT_EQ(shard_.script.alive, 0);
   expect_nothing_left();
   shard_.loop.advance(minutes(10));
@@ -245,35 +223,24 @@ TEST_F(DestroyTest, B132_WhatKeepsItAliveDoesNotDelayIt) {
 }
 
 TEST_F(DestroyTest, AGraceForEvictionsDoesNotDelayIt) {
-  ClassSettings settings;
-  settings.evict_grace = milliseconds(60'000);
-  shard_.restart({}, settings);
-  shard_.request("destroy");
-  shard_.settle();
+  shard_.restart({}, settings_with(&ClassSettings::evict_grace, milliseconds(60'000)));
+  shard_.ask("destroy");
   EXPECT_EQ(shard_.script.alive, 0);
   EXPECT_EQ(std::ranges::count(shard_.script.history, "evict |"), 0);
 }
 
 TEST_F(DestroyTest, B129_OneThatWasCutShortIsFinishedAtTheNextStartThoughNobodyAsks) {
-  shard_.request("write");
-  shard_.settle();
+  shard_.ask("write");
   storage::Directory(shard_.data().directory_path()).condemn(std::array{kUsualAgent});
   shard_.restart();
   expect_nothing_left();
-  const auto answer = shard_.request("read");
-  shard_.settle();
-  EXPECT_EQ(answer->end, "ok \"nothing\"");
+  EXPECT_EQ(shard_.ask("read")->end, "ok \"nothing\"");
 }
 
 TEST_F(DestroyTest, B130_OneThatWasCutShortIsFinishedBeforeAnyWorkThatIsDue) {
   on_recovered = [](HostCalls&) { ADD_FAILURE() << "a fiber of a condemned agent was offered"; };
-  shard_.request("write");
-  shard_.settle();
-  shard_.script.on_result = [](HostCalls& host, const OperationResult&) {
-    EXPECT_TRUE(host.start_fiber("work"));
-  };
-  shard_.runtime().post(shard_.script.host->handle(), 1);
-  shard_.settle();
+  shard_.ask("write");
+  shard_.act([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); });
   storage::Directory(shard_.data().directory_path()).condemn(std::array{kUsualAgent});
   shard_.script.history.clear();
   shard_.restart();
@@ -297,8 +264,7 @@ TEST_F(DestroyTest, B135_AScheduledCallbackThatDestroysItsAgentFailsNothing) {
       EXPECT_TRUE(host.push_item(item));
     }
     if (event.kind == EventKind::kSchedule && ++runs == 2) EXPECT_TRUE(host.destroy());
-    if (event.call == 0) return {};
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   shard_.request("work");
   shard_.loop.advance(milliseconds(10'000));
@@ -326,8 +292,7 @@ TEST_F(DestroyTest, B130_WorkThatIsDueDoesNotRunAfterIt) {
       ran.emplace_back(event.name);
       if (ran.size() == 2) EXPECT_TRUE(host.destroy());
     }
-    if (event.call == 0) return {};
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   shard_.request("work");
   shard_.loop.advance(minutes(10));
@@ -339,13 +304,11 @@ TEST_F(DestroyTest, AHookThatDestroysItsAgentFailsNothing) {
   shard_.script.on_result = [](HostCalls& host, const OperationResult&) {
     EXPECT_TRUE(host.start_fiber("work"));
   };
-  shard_.request("read");
-  shard_.settle();
+  shard_.ask("read");
   shard_.runtime().post(shard_.script.host->handle(), 1);
   shard_.settle();
   on_recovered = [](HostCalls& host) { EXPECT_TRUE(host.destroy()); };
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_EQ(shard_.script.alive, 0);
   expect_nothing_left();
   shard_.loop.advance(minutes(10));
@@ -357,8 +320,7 @@ TEST_F(DestroyTest, AHookThatDestroysItsAgentFailsNothing) {
 TEST_F(DestroyTest, OneThatDestroysItselfWheneverItStartsIsNotMadeAgainAndAgain) {
   on_start = [](HostCalls& host) { EXPECT_TRUE(host.destroy()); };
   const auto client = shard_.connect();
-  const auto answer = shard_.request("read");
-  shard_.settle();
+  const auto answer = shard_.ask("read");
   EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
   EXPECT_EQ(client.sight->back(),
             "close 1011 the agent failed to start; the server's log says why");
@@ -370,41 +332,34 @@ TEST_F(DestroyTest, OneThatDestroysItselfWheneverItStartsIsNotMadeAgainAndAgain)
 
 TEST_F(DestroyTest, OneThatDestroysItselfWhenItIsMadeIsNotStarted) {
   shard_.script.on_create = [](HostCalls& host) -> Result<void> { return host.destroy(); };
-  const auto answer = shard_.request("read");
-  shard_.settle();
+  const auto answer = shard_.ask("read");
   EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
   EXPECT_EQ(shard_.script.history, std::vector<std::string>{"destroyed"});
   EXPECT_TRUE(storage::Directory(shard_.data().directory_path()).condemned().empty());
 }
 
 TEST_F(DestroyTest, OneThatDestroysItselfWhenAClientAsksClosesThatClientToo) {
-  shard_.request("write");
-  shard_.settle();
+  shard_.ask("write");
   shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kConnecting) EXPECT_TRUE(host.destroy());
-    if (event.call != 0) return host.complete(event.call, std::string_view());
-    return {};
+    return complete(host, event);
   };
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   EXPECT_EQ(*client.sight, Sight{kClosed});
   EXPECT_EQ(std::ranges::count(shard_.script.history, "connect /agents/counter/a|"), 0);
   expect_nothing_left();
 }
 
 TEST_F(DestroyTest, AnAgentThatBreaksAfterwardsIsDestroyedAllTheSame) {
-  shard_.request("write");
-  shard_.settle();
+  shard_.ask("write");
   after = [](HostCalls& host) { host.storage_failed("the disk is gone"); };
-  const auto answer = shard_.request("destroy");
-  shard_.settle();
+  const auto answer = shard_.ask("destroy");
   EXPECT_TRUE(answer->end->starts_with("error internal")) << *answer->end;
   expect_nothing_left();
 }
 
 TEST_F(DestroyTest, AStopOfTheServerFinishesIt) {
-  shard_.request("write");
-  shard_.settle();
+  shard_.ask("write");
   after = [](HostCalls& host) { EXPECT_TRUE(host.acquire_keep_alive()); };
   shard_.request("destroy");
   ASSERT_TRUE(has_file()) << "the end is posted";
@@ -413,13 +368,11 @@ TEST_F(DestroyTest, AStopOfTheServerFinishesIt) {
 }
 
 TEST_F(DestroyTest, FilesThatCannotBeRemovedAreNotServedAndTriedAgain) {
-  shard_.request("write");
-  shard_.settle();
+  shard_.ask("write");
   const std::filesystem::path obstacle =
       shard_.data().agent_path(kUsualAgent).string() + "-journal";
   before = [&](HostCalls&) { std::filesystem::create_directory(obstacle); };
-  const auto known = shard_.connect();
-  shard_.settle();
+  const auto known = shard_.join();
   const auto answer = shard_.request("destroy");
   const auto waiting = shard_.request("read");
   shard_.settle();
@@ -430,23 +383,18 @@ TEST_F(DestroyTest, FilesThatCannotBeRemovedAreNotServedAndTriedAgain) {
   EXPECT_TRUE(shard_.logger.contains("error agent.destroy_failed class=Counter agent=a"));
 
   const auto client = shard_.connect();
-  const auto later = shard_.request("read");
-  shard_.settle();
+  const auto later = shard_.ask("read");
   EXPECT_EQ(later->end, refused);
   EXPECT_EQ(client.sight->back(), "close 1013 the agent is being destroyed; try again later");
   EXPECT_EQ(shard_.script.alive, 0);
 
   shard_.restart();
-  const auto after_restart = shard_.request("read");
-  shard_.settle();
-  EXPECT_EQ(after_restart->end, refused) << "tried again, in vain";
+  EXPECT_EQ(shard_.ask("read")->end, refused) << "tried again, in vain";
 
   std::filesystem::remove(obstacle);
   shard_.loop.advance(milliseconds(60'001));
   expect_nothing_left();
-  const auto fresh = shard_.request("read");
-  shard_.settle();
-  EXPECT_EQ(fresh->end, "ok \"nothing\"");
+  EXPECT_EQ(shard_.ask("read")->end, "ok \"nothing\"");
 }
 
 // Otherwise a loss of power could leave an agent that is listed and has no file.
@@ -463,16 +411,13 @@ TEST(DestroyOnABadDeviceTest, TheFilesStayUntilTheMarkerIsOnTheDevice) {
   const auto has_file = [&] {
     return std::filesystem::exists(shard.data().agent_path(kUsualAgent));
   };
-  shard.request("write");
-  shard.settle();
+  shard.ask("write");
   calls.answer_with([](const std::string& call) { return call.starts_with("names") ? 0 : EIO; });
-  shard.request("destroy");
-  shard.settle();
+  shard.ask("destroy");
   EXPECT_TRUE(has_file());
   EXPECT_TRUE(shard.logger.contains("error agent.destroy_failed class=Counter agent=a"));
   calls.answer_with({});
-  shard.restart();
-  shard.settle();
+  shard.restart_and_settle();
   EXPECT_FALSE(has_file());
 }
 
@@ -482,8 +427,7 @@ TEST_F(DestroyTest, AWakeOfAnAgentWhoseFilesCannotBeRemovedRunsNothing) {
     std::filesystem::create_directory(shard_.data().agent_path(kUsualAgent).string() + "-journal");
   };
   on_recovered = [](HostCalls&) { ADD_FAILURE() << "a fiber of a condemned agent was offered"; };
-  shard_.request("destroy");
-  shard_.settle();
+  shard_.ask("destroy");
   shard_.restart();
   shard_.loop.advance(minutes(10));
   EXPECT_EQ(std::ranges::count(shard_.script.history, "start |"), 1);

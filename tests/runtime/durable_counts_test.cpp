@@ -165,14 +165,12 @@ class DurableLifeTest : public ::testing::Test {
       if (event.kind == EventKind::kRequest && on_request_) on_request_(host);
       if (event.kind == EventKind::kFiberRecovered && on_recovered_)
         return on_recovered_(host, event);
-      if (event.call != 0) return host.complete(event.call, std::string_view());
-      return {};
+      return complete(host, event);
     };
   }
   void visit(std::function<void(HostCalls&)> action) {
     on_request_ = std::move(action);
-    shard_.request("POST");
-    shard_.settle();
+    shard_.ask("POST");
     on_request_ = nullptr;
   }
   // What was logged of durable work since the last call, by name.
@@ -212,8 +210,7 @@ TEST_F(DurableLifeTest, AFiberThatFailsSaysWhyAndIsNeverOffered) {
   EXPECT_EQ(shard_.logger.count("detail=\"no such page\""), 1U);
   EXPECT_EQ(steps(), (Steps{"fiber:run:started", "fiber:run:failed"}));
   EXPECT_EQ(count("fiber:run:failed"), 1);
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_EQ(steps(), Steps{});
 }
 
@@ -230,8 +227,7 @@ TEST_F(DurableLifeTest, AFiberThatHasEndedCannotFailOrFinishAgain) {
 TEST_F(DurableLifeTest, ARunThatARestartInterruptsIsDetectedAttemptedAndHandled) {
   visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); });
   steps();
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_EQ(steps(), (Steps{"fiber:run:interrupted", "fiber:recovery:detected",
                             "fiber:recovery:attempt", "fiber:recovery:handled"}));
   for (const char* event : {"fiber:run:interrupted", "fiber:recovery:detected",
@@ -245,8 +241,7 @@ TEST_F(DurableLifeTest, ARecoveryThatFailsIsDetectedAgainButItsRunIsNotInterrupt
   on_recovered_ = [](HostCalls&, const AgentEvent&) -> Result<void> {
     return Error{Errc::kPlugin, "no"};
   };
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   steps();
   shard_.restart();
   shard_.loop.advance(seconds(3));
@@ -278,8 +273,7 @@ TEST_F(DurableLifeTest, WhatAClassDoesNotRecoverWaitsForCode) {
   on_recovered_ = [](HostCalls&, const AgentEvent&) -> Result<void> {
     return Error{Errc::kUnsupported, ""};
   };
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_EQ(count("fiber:unknown"), 1);
   EXPECT_EQ(count("fiber:recovery:handled"), 0);
 }
@@ -287,8 +281,7 @@ TEST_F(DurableLifeTest, WhatAClassDoesNotRecoverWaitsForCode) {
 TEST_F(DurableLifeTest, AWakeByAlarmIsReportedAndOneByAClientIsNot) {
   visit([](HostCalls& host) { EXPECT_TRUE(host.acquire_keep_alive()); });
   EXPECT_EQ(count("alarm:woken"), 0);
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_EQ(count("alarm:woken"), 1);
   EXPECT_EQ(Exposition(shard_.metrics.text()).value("hearth_alarm_wakes_total"), 1);
 }

@@ -18,16 +18,14 @@ class DurableWorkContinuedTest : public testing::WorkTest {
 
   // Continues what it is offered, and does not end.
   static Result<void> awaits_continuation(HostCalls& host, const AgentEvent& event) {
-    if (event.kind != EventKind::kFiberRecovered)
-      return host.complete(event.call, std::string_view());
+    if (event.kind != EventKind::kFiberRecovered) return complete(host, event);
     std::string id = member(std::string(event.body), "id");
     id = id.substr(1, id.size() - 2);
     EXPECT_TRUE(host.resume_managed(id));
     return {};
   }
   void expect_that_hooks_wait_for_no_other() {
-    shard_.restart(limits_);
-    shard_.settle();
+    shard_.restart_and_settle(limits_);
     EXPECT_EQ(recovered().size(), 3U) << "the only permit goes round at once";
     EXPECT_EQ(shard_.logger.count("fiber:recovery:handled"), 3U);
     shard_.loop.advance(hours(1));
@@ -52,13 +50,11 @@ TEST_F(DurableWorkContinuedTest, AContinuationThatIsBegunInALaterTurnGivesThePer
     visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); }, name);
   std::string id;
   on_work = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind != EventKind::kFiberRecovered)
-      return host.complete(event.call, std::string_view());
+    if (event.kind != EventKind::kFiberRecovered) return complete(host, event);
     id = member(std::string(event.body), "id");
     return {};
   };
-  shard_.restart(limits_);
-  shard_.settle();
+  shard_.restart_and_settle(limits_);
   ASSERT_EQ(recovered().size(), 1U);
   const std::string first = id.substr(1, id.size() - 2);
   act([&](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", first)); });
@@ -75,15 +71,13 @@ TEST_F(DurableWorkContinuedTest, HowAHookEndsDecidesNothingOnceItHasContinued) {
     if (event.kind == EventKind::kFiberRecovered) hook = event.call;
     return awaits_continuation(host, event);
   };
-  shard_.restart(limits_);
-  shard_.settle();
+  shard_.restart_and_settle(limits_);
   act([&](HostCalls& host) { EXPECT_TRUE(host.complete(hook, Error{Errc::kPlugin, "late"})); });
   shard_.loop.advance(hours(1));
   EXPECT_EQ(recovered().size(), 1U) << "the continuation runs";
   EXPECT_EQ(shard_.logger.count("fiber:recovery:failed"), 0U);
   on_work = nullptr;
-  shard_.restart(limits_);
-  shard_.settle();
+  shard_.restart_and_settle(limits_);
   EXPECT_EQ(recovered().size(), 2U) << "its row was there all the time";
 }
 

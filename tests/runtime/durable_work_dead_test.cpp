@@ -25,8 +25,7 @@ TEST_F(DurableWorkDeadTest, WhatStashesAnotherTimeAndBreaksItsAgentIsGivenUpAndT
   settings_.fibers.max_recoveries = 15;
   int stashed = 0;
   on_work = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind != EventKind::kFiberRecovered)
-      return host.complete(event.call, std::string_view());
+    if (event.kind != EventKind::kFiberRecovered) return complete(host, event);
     std::string id = member(std::string(event.body), "id");
     const auto next = host.start_fiber("work", id.substr(1, id.size() - 2));
     EXPECT_TRUE(next);
@@ -48,11 +47,10 @@ TEST_F(DurableWorkDeadTest, AnAgentThatHasNothingButADeadFiberRemovesItInTimeAnd
   settings_.fibers.max_attempts = 1;
   on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kFiberRecovered) return Error{Errc::kPlugin, "no"};
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   const std::string id = start_one();
-  shard_.restart({}, settings_);
-  shard_.settle();
+  shard_.restart_and_settle({}, settings_);
   ASSERT_EQ(shard_.logger.count("fiber:recovery:dead"), 1U);
   shard_.loop.advance(hours(24 * 7 - 1));
   visit([](HostCalls&) {});

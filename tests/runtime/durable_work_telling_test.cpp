@@ -22,15 +22,13 @@ class DurableWorkTellingTest : public testing::WorkTest {
 
 TEST_F(DurableWorkTellingTest, WhatBreaksItsAgentIsToldAfterGrowingWaitsAndGivenUp) {
   on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind != EventKind::kFiberSettled)
-      return host.complete(event.call, std::string_view());
+    if (event.kind != EventKind::kFiberSettled) return complete(host, event);
     host.storage_failed("as a crash would");
     return {};
   };
   settle_one();
   for (int i = 0; i < 20; ++i) {
-    shard_.restart();
-    shard_.settle();
+    shard_.restart_and_settle();
   }
   EXPECT_LE(told().size(), 3U) << "without any time passing";
   shard_.loop.advance(hours(24));
@@ -60,8 +58,7 @@ TEST_F(DurableWorkTellingTest, AnEvictionOnPurposeCountsForNothing) {
   on_work = hang;
   settle_one();
   for (int i = 0; i < 20; ++i) {
-    shard_.restart();
-    shard_.settle();
+    shard_.restart_and_settle();
   }
   EXPECT_EQ(told().size(), 21U) << "each time at once";
   EXPECT_EQ(shard_.logger.count("fiber:never_told"), 0U);

@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -28,12 +29,28 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace hearth::runtime {
 using hearth::testing::HostCalls;
+
+// What a handler does with an event that the test does not ask about. Events without a call want
+// no answer.
+inline Result<void> complete(HostCalls& host, const AgentEvent& event,
+                             std::string_view answer = {}) {
+  return event.call == 0 ? Result<void>() : host.complete(event.call, answer);
 }
+
+template <class Value>
+ClassSettings settings_with(Value ClassSettings::* setting, std::type_identity_t<Value> value) {
+  ClassSettings settings;
+  settings.*setting = std::move(value);
+  return settings;
+}
+}  // namespace hearth::runtime
 
 namespace hearth::runtime::testing {
 
@@ -340,12 +357,56 @@ class ShardFixture {
     return answer;
   }
 
+  // The same, and all that follows until the shard is at rest.
+  Client join(const std::string& name = "a", const std::string& client_id = "me") {
+    return settled(connect(name, client_id));
+  }
+  std::shared_ptr<Answer> ask(const Client& client, const std::string& method,
+                              const std::string& arguments = "[]") {
+    return settled(call(client, method, arguments));
+  }
+  std::shared_ptr<Answer> ask(const std::string& method, const std::string& body = "",
+                              const std::string& name = "a") {
+    return settled(request(method, body, name));
+  }
+  std::shared_ptr<Answer> store(const Client& client, const std::string& json) {
+    return settled(write_state(client, json));
+  }
+  void say(const Client& client, std::string_view text) {
+    shard().message(client.id, text, FrameKind::kText);
+    settle();
+  }
+  void leave(const Client& client, std::uint16_t code, std::string_view reason, bool was_clean) {
+    shard().disconnected(client.id, code, reason, was_clean);
+    settle();
+  }
+  AgentState evict(const std::string& name = "a") {
+    return settled(admin().evict({"Counter", name}));
+  }
+  void restart_and_settle(RuntimeLimits limits = {}, ClassSettings settings = {}) {
+    restart(limits, std::move(settings));
+    settle();
+  }
+  // A turn of the youngest agent, without a client.
+  void act(std::function<void(HostCalls&)> what) {
+    script.on_result = [what = std::move(what)](HostCalls& host, const OperationResult&) {
+      what(host);
+    };
+    HEARTH_ASSERT(runtime().post(script.host->handle(), 1), "the agent is gone");
+    settle();
+  }
+
   Shard& shard() { return runtime_->shard(0); }
   ShardAdmin& admin() { return shard().admin(); }
   ShardVersions& versions() { return shard().versions(); }
   Runtime& runtime() { return *runtime_; }
   const storage::DataDirectory& data() { return *data_; }
   void settle() { loop.settle(); }
+  template <class Made>
+  Made settled(Made made) {
+    settle();
+    return made;
+  }
 
   ManualLoop loop;
   Script script;

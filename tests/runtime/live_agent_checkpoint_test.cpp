@@ -83,8 +83,7 @@ class LiveAgentCheckpointTest : public ::testing::Test {
   LiveAgentCheckpointTest() {
     fixture_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kMessage) on_message(host, event);
-      if (event.call != 0) return host.complete(event.call, std::string_view());
-      return {};
+      return complete(host, event);
     };
     fixture_.script.on_result = [this](HostCalls& host, const OperationResult& result) {
       ++results_;
@@ -108,10 +107,7 @@ class LiveAgentCheckpointTest : public ::testing::Test {
     if (text == "write") (void)host.set_state(0, std::to_string(++written_));
     (void)host.send(event.connection, FrameKind::kText, "did " + text);
   }
-  void say(const std::string& text) {
-    fixture_.shard().message(client_.id, text, FrameKind::kText);
-    fixture_.settle();
-  }
+  void say(const std::string& text) { fixture_.say(client_, text); }
   [[nodiscard]] std::ptrdiff_t seen(const std::string& what) const {
     return std::ranges::count(*client_.sight, "text did " + what);
   }
@@ -136,10 +132,8 @@ TEST_F(LiveAgentCheckpointTest, OnlyTheAgentItselfWaitsForTheDevice) {
   say("a");
   say("b");
   EXPECT_TRUE(client_.sight->empty());
-  const auto other = fixture_.connect("other");
-  fixture_.settle();
-  fixture_.shard().message(other.id, "write", FrameKind::kText);
-  fixture_.settle();
+  const auto other = fixture_.join("other");
+  fixture_.say(other, "write");
   EXPECT_EQ(std::ranges::count(*other.sight, "text did write"), 1);
   device_.let_go();
   EXPECT_TRUE(until([&] { return seen("b") == 1; }));
@@ -195,8 +189,7 @@ TEST_F(LiveAgentCheckpointTest, WhatComesMeanwhileWaits) {
   fixture_.runtime().post(fixture_.script.host->handle(), 8);
   fixture_.settle();
   EXPECT_EQ(results_, 0);
-  EXPECT_EQ(fixture_.shard().admin().evict(kUsualAgent), AgentState::kLive);
-  fixture_.settle();
+  EXPECT_EQ(fixture_.evict(), AgentState::kLive);
   EXPECT_EQ(fixture_.logger.count("agent.evicted"), 0U);
   device_.let_go();
   EXPECT_TRUE(until([&] { return fixture_.logger.count("agent.evicted") == 1; }));

@@ -29,7 +29,7 @@ TEST_F(LiveAgentTest, TheClaimsOfAClientStayWithItsEventsWhenItHasGone) {
       const auto origin = host.origin(call).origin;
       claims.push_back(origin == nullptr ? "none" : origin->claims);
     }
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   });
   testing::ShardFixture::Client leaves;
   ConnectRequest request;
@@ -41,21 +41,16 @@ TEST_F(LiveAgentTest, TheClaimsOfAClientStayWithItsEventsWhenItHasGone) {
   (void)shard_.call(leaves, "wait");
   shard_.shard().message(leaves.id, "wait", FrameKind::kText);
   shard_.settle();
-  shard_.shard().disconnected(leaves.id, 1000, "", true);
-  shard_.settle();
+  shard_.leave(leaves, 1000, "", true);
   ASSERT_EQ(shard_.shard().counts().connections, 0U);
-  (void)shard_.call(shard_.connect(), "look");
-  shard_.settle();
+  (void)shard_.ask(shard_.connect(), "look");
   EXPECT_EQ(claims, std::vector<std::string>(2, R"({"sub":"ann"})"));
 }
 
 TEST_F(LiveAgentTest, AClientsWriteReachesEveryOtherClientAndNotItself) {
   const auto writer = shard_.connect("a", "same id");
-  const auto other = shard_.connect("a", "same id");  // excluded by socket, not by id
-  shard_.settle();
-  const auto answer = shard_.write_state(writer, R"({"n":2})");
-  shard_.settle();
-  EXPECT_EQ(answer->end, "ok ");
+  const auto other = shard_.join("a", "same id");  // excluded by socket, not by id
+  EXPECT_EQ(shard_.store(writer, R"({"n":2})")->end, "ok ");
   EXPECT_EQ(writer.sight->size(), 1U);
   EXPECT_EQ(other.sight->back(), R"(text state {"n":2})");
 }
@@ -70,8 +65,7 @@ TEST_F(LiveAgentTest, AReadonlyClientCannotChangeTheStateNorMakeTheAgentDoIt) {
       EXPECT_EQ(outcome.error().code, Errc::kForbidden);
       return host.complete(event.call, outcome.error());
     }
-    if (event.call != 0) return host.complete(event.call, std::string_view());
-    return {};
+    return complete(host, event);
   };
   const auto client = shard_.connect();
   EXPECT_EQ(shard_.write_state(client, "1")->end, "error forbidden: Connection is readonly");
@@ -85,7 +79,7 @@ TEST_F(LiveAgentTest, AClientThatBecomesReadonlyInACheckHearsWhatTheCheckSays) {
       EXPECT_TRUE(host.set_flags(event.connection, Connection::kReadonly));
       return Error{Errc::kInvalidArgument, ""};
     }
-    return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   const auto client = shard_.connect();
   const auto first = shard_.write_state(client, "1");
@@ -105,13 +99,11 @@ TEST_F(LiveAgentTest, AClientWhoseWriteIsRefusedIsToldTheTrueState) {
   const auto other = shard_.connect("a", "other");
   EXPECT_EQ(shard_.write_state(writer, "13")->end, "error plugin_error: unlucky");
   EXPECT_EQ(writer.sight->back(), "text state ") << "there is none";
-  shard_.write_state(writer, "12");
-  shard_.settle();
+  shard_.store(writer, "12");
   EXPECT_EQ(shard_.write_state(writer, "")->end, "error invalid_argument: the state is no JSON");
   EXPECT_EQ(writer.sight->back(), "text state 12");
   const std::size_t seen = other.sight->size();
-  shard_.write_state(writer, "13");
-  shard_.settle();
+  shard_.store(writer, "13");
   EXPECT_EQ(writer.sight->back(), "text state 12");
   EXPECT_EQ(other.sight->size(), seen) << "the others know it";
 }
@@ -125,8 +117,7 @@ TEST_F(LiveAgentTest, AClassMayRejectAStateAndWatchesTheOnesItAccepted) {
     return {};
   });
   const auto client = shard_.connect();
-  const auto other = shard_.connect("a", "other");
-  shard_.settle();
+  const auto other = shard_.join("a", "other");
   EXPECT_EQ(shard_.write_state(client, "13")->end, "error plugin_error: unlucky");
   shard_.write_state(client, "14");
   shard_.settle();
@@ -137,8 +128,7 @@ TEST_F(LiveAgentTest, AClassMayRejectAStateAndWatchesTheOnesItAccepted) {
 
 TEST_F(LiveAgentTest, ADefaultStateIsShownAndNotStored) {
   shard_.script.on_create = [](HostCalls& host) { return host.set_default_state(R"({"n":0})"); };
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   EXPECT_EQ(*client.sight, Sight{R"(handshake counter/a {"n":0})"});
   EXPECT_FALSE(std::filesystem::exists(shard_.data().agent_path({"Counter", "a"})));
 }
@@ -152,12 +142,10 @@ TEST_F(LiveAgentTest, AClientWithoutProtocolGetsBroadcastsAndNoFramesOfTheProtoc
       EXPECT_TRUE(host.set_state(0, "1"));
       EXPECT_TRUE(host.broadcast(FrameKind::kText, "all", "", {}));
     }
-    if (event.call != 0) return host.complete(event.call, std::string_view());
-    return {};
+    return complete(host, event);
   };
   const auto client = shard_.connect();
-  shard_.shard().message(client.id, "go", FrameKind::kText);
-  shard_.settle();
+  shard_.say(client, "go");
   EXPECT_EQ(*client.sight, Sight{"text all"});
 }
 
@@ -171,15 +159,12 @@ TEST_F(LiveAgentTest, BroadcastGoesToATagAndNotToTheExcepted) {
       const ConnectionId except[] = {event.connection};
       EXPECT_TRUE(host.broadcast(FrameKind::kBinary, "x", "red", except));
     }
-    if (event.call != 0) return host.complete(event.call, std::string_view());
-    return {};
+    return complete(host, event);
   };
   const auto red = shard_.connect("a", "red one");
   const auto other_red = shard_.connect("a", "red two");
-  const auto blue = shard_.connect("a", "blue");
-  shard_.settle();
-  shard_.shard().message(red.id, "go", FrameKind::kText);
-  shard_.settle();
+  const auto blue = shard_.join("a", "blue");
+  shard_.say(red, "go");
   EXPECT_EQ(red.sight->size(), 1U);
   EXPECT_EQ(other_red.sight->back(), "binary x");
   EXPECT_EQ(blue.sight->size(), 1U);
@@ -197,11 +182,10 @@ TEST_F(LiveAgentTest, InvalidFramesAndCloseCodesAreRefused) {
     EXPECT_FALSE(host.close(client, 4000, std::string(124, 'r')));
     EXPECT_TRUE(host.close(client, 4000, "enough"));
     EXPECT_EQ(host.send(client, FrameKind::kText, "late").error().code, Errc::kNotFound);
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   });
   const auto client = shard_.connect();
-  shard_.shard().message(client.id, "x", FrameKind::kText);
-  shard_.settle();
+  shard_.say(client, "x");
   EXPECT_EQ(client.sight->back(), "close 4000 enough");
 }
 
@@ -210,11 +194,10 @@ TEST_F(LiveAgentTest, FramesSentBeforeACloseLeaveBeforeItAlsoWhenTheTurnWrote) {
     EXPECT_TRUE(host.set_state(0, "1"));
     EXPECT_TRUE(host.send(event.connection, FrameKind::kText, "bye"));
     EXPECT_TRUE(host.close(event.connection, 1000, "done"));
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   });
   const auto client = shard_.connect();
-  shard_.shard().message(client.id, "x", FrameKind::kText);
-  shard_.settle();
+  shard_.say(client, "x");
   EXPECT_EQ(*client.sight,
             (Sight{"handshake counter/a -", "text state 1", "text bye", "close 1000 done"}));
 }
@@ -225,11 +208,9 @@ TEST_F(LiveAgentTest, NothingIsSentToAClientBeforeItsHandshake) {
       EXPECT_EQ(host.send(event.connection, FrameKind::kText, "early").error().code,
                 Errc::kForbidden);
     }
-    if (event.call != 0) return host.complete(event.call, std::string_view());
-    return {};
+    return complete(host, event);
   };
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   EXPECT_EQ(*client.sight, Sight{"handshake counter/a -"});
 }
 
@@ -240,7 +221,7 @@ TEST_F(LiveAgentTest, AWalkThroughAllClientsSeesEachOnceInTheOrderOfArrival) {
   on_call([&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     for (ConnectionId id = host.next_connection(0, ""); id != 0; id = host.next_connection(id, ""))
       seen.push_back(id);
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   });
   shard_.shard().message(expected[5], "x", FrameKind::kText);
   shard_.settle();
@@ -253,10 +234,9 @@ TEST_F(LiveAgentTest, AnAgentSeesOnlyItsOwnConnections) {
   on_call([&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_EQ(host.find_connection(b.id), nullptr);
     EXPECT_FALSE(host.send(b.id, FrameKind::kText, "spy"));
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   });
-  shard_.call(a, "x");
-  shard_.settle();
+  shard_.ask(a, "x");
   EXPECT_EQ(b.sight->size(), 1U);
 }
 

@@ -22,14 +22,12 @@ class LiveAgentDurableTest : public ::testing::Test {
         recovered.emplace_back(std::string(event.name) + " " + std::string(event.body));
         if (on_recovered) return on_recovered(host, event);
       }
-      if (event.call != 0) return host.complete(event.call, std::string_view());
-      return {};
+      return complete(host, event);
     };
   }
   void visit(std::function<void(HostCalls&)> action, const std::string& name = "a") {
     on_request = std::move(action);
-    shard_.request("POST", "", name);
-    shard_.settle();
+    shard_.ask("POST", "", name);
     on_request = nullptr;
   }
   static std::string id_in(const std::string& recovery) {
@@ -62,14 +60,12 @@ TEST_F(LiveAgentDurableTest, AKeptAliveAgentIsNotEvictedUntilTheLastReleaseAndTh
 TEST_F(LiveAgentDurableTest, AKeptAliveAgentIsWokenAfterARestartThoughNobodyAsks) {
   visit([](HostCalls& host) { EXPECT_TRUE(host.acquire_keep_alive()); });
   shard_.script.history.clear();
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_EQ(shard_.script.history.back(), "start |");
   shard_.loop.advance(seconds(62));
   EXPECT_EQ(shard_.script.alive, 0) << "what was held is gone with the process";
   shard_.script.history.clear();
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_TRUE(shard_.script.history.empty()) << "and it is not woken again";
 }
 
@@ -91,14 +87,12 @@ TEST_F(LiveAgentDurableTest, AnInterruptedFiberIsOfferedAfterARestartWithItsChec
   });
   shard_.loop.advance(seconds(600));
   EXPECT_EQ(shard_.script.alive, 1) << "a fiber keeps its agent alive";
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   ASSERT_EQ(recovered.size(), 1U);
   EXPECT_TRUE(recovered[0].starts_with(R"(research {"id":")"));
   EXPECT_NE(recovered[0].find(R"("snapshot":{"step":2})"), std::string::npos);
   EXPECT_NE(recovered[0].find(R"("attempt":1)"), std::string::npos);
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_EQ(recovered.size(), 1U) << "the hook ended well: the row is gone";
 }
 
@@ -107,8 +101,7 @@ TEST_F(LiveAgentDurableTest, FinishedWorkIsNeverOffered) {
     const auto fiber = host.start_fiber("short");
     EXPECT_TRUE(host.finish_fiber(fiber->handle));
   });
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_TRUE(recovered.empty());
 }
 
@@ -130,8 +123,7 @@ TEST_F(LiveAgentDurableTest, AnEvictedAgentThatOnlyHeldAReferenceIsLookedAtOnceA
   shard_.loop.advance(seconds(62));
   EXPECT_EQ(shard_.script.alive, 0);
   shard_.script.history.clear();
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_TRUE(shard_.script.history.empty()) << "the wake index has forgotten it";
 }
 
@@ -142,7 +134,7 @@ TEST_F(LiveAgentDurableTest, AFiberThatGoesOnIsOfferedAgainAfterTheNextRestart) 
   });
   on_recovered = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_TRUE(host.start_fiber("research", id_in(std::string(event.body))));
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   for (int round = 1; round <= 3; ++round) {
     shard_.restart();
@@ -156,8 +148,7 @@ TEST_F(LiveAgentDurableTest, AHookThatThrowsIsCalledAgainAfterGrowingWaits) {
   on_recovered = [](HostCalls&, const AgentEvent&) -> Result<void> {
     return Error{Errc::kPlugin, "no"};
   };
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_EQ(recovered.size(), 1U);
   shard_.loop.advance(milliseconds(990));
   EXPECT_EQ(recovered.size(), 1U);
@@ -179,7 +170,7 @@ TEST_F(LiveAgentDurableTest, AFiberThatEveryFaultInterruptsWithoutProgressDiesAn
   on_recovered = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_TRUE(host.start_fiber("breaks its agent", id_in(std::string(event.body))));
     host.storage_failed("as a test says");
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   shard_.restart();
   constexpr auto kMost = static_cast<std::size_t>(durable::kMostInterruptions);
@@ -197,11 +188,10 @@ TEST_F(LiveAgentDurableTest, RestartsOnPurposeDoNotWearOutAFiberThatMakesNoCheck
   visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("one long step")); });
   on_recovered = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_TRUE(host.start_fiber("one long step", id_in(std::string(event.body))));
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   for (std::size_t restart = 1; restart <= 15; ++restart) {
-    shard_.restart();
-    shard_.settle();
+    shard_.restart_and_settle();
     ASSERT_EQ(recovered.size(), restart);
   }
 }
@@ -210,7 +200,7 @@ TEST_F(LiveAgentDurableTest, AnOperatorsEvictionsDoNotWearOutAFiberThatMakesNoCh
   visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("one long step")); });
   on_recovered = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_TRUE(host.start_fiber("one long step", id_in(std::string(event.body))));
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   for (std::size_t eviction = 1; eviction <= 15; ++eviction) {
     ASSERT_EQ(shard_.admin().evict(testing::kUsualAgent), AgentState::kLive);
@@ -225,10 +215,9 @@ TEST_F(LiveAgentDurableTest, WorkThatEvictsItsOwnAgentAgainAndAgainIsGivenUp) {
   on_recovered = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_TRUE(host.start_fiber("gives up", id_in(std::string(event.body))));
     EXPECT_TRUE(host.evict());
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_EQ(recovered.size(), 1U) << "no hot loop";
   shard_.loop.advance(seconds(10 * 3600));
   EXPECT_EQ(recovered.size(), static_cast<std::size_t>(durable::kMostInterruptions));
@@ -242,8 +231,7 @@ TEST_F(LiveAgentDurableTest, AnAgentWhoseStorageFailsIsTriedAgainAfterAWaitAndNo
     if (++starts <= 3) host.storage_failed("disk full");
     return {};
   };
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_EQ(starts, 1);
   shard_.loop.advance(seconds(3));
   EXPECT_EQ(starts, 1);
@@ -290,31 +278,26 @@ TEST_F(LiveAgentDurableTest, AHookThatFailsAsUnsupportedHasFailedAndTheWorkStays
   on_recovered = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     return host.complete(event.call, Error{Errc::kUnsupported, "not this model"});
   };
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_EQ(recovered.size(), 1U);
   shard_.loop.advance(seconds(5));
   EXPECT_GE(recovered.size(), 2U);
 }
 
 TEST_F(LiveAgentDurableTest, LookingAtAnAgentTooEarlyDoesNotForgetWhenItIsDue) {
-  RuntimeLimits limits;
-  limits.max_live_agents = 1;
   ClassSettings settings;
   settings.fibers.retry_base = seconds(30);
   visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); });
   on_recovered = [](HostCalls&, const AgentEvent&) -> Result<void> {
     return Error{Errc::kPlugin, "not yet"};
   };
-  shard_.restart(limits, settings);
-  shard_.settle();
+  shard_.restart_and_settle({.max_live_agents = 1}, settings);
   ASSERT_EQ(recovered.size(), 1U);  // due again in 30 to 38 s
 
   // Another agent takes the only place. So a client's wake is delayed, to a time before the fiber
   // is due.
   visit([](HostCalls& host) { EXPECT_TRUE(host.acquire_keep_alive()); }, "busy");
-  const auto refused = shard_.request("GET");
-  shard_.settle();
+  const auto refused = shard_.ask("GET");
   ASSERT_EQ(refused->end, "error unavailable: too many agents are busy; try again later");
   visit([](HostCalls& host) { EXPECT_TRUE(host.release_keep_alive()); }, "busy");
   shard_.loop.advance(seconds(5));
@@ -326,12 +309,9 @@ TEST_F(LiveAgentDurableTest, LookingAtAnAgentTooEarlyDoesNotForgetWhenItIsDue) {
 TEST_F(LiveAgentDurableTest, AHookThatHangsIsGivenUpAfterItsLimitAndOthersAreServedMeanwhile) {
   visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("slow")); });
   on_recovered = [](HostCalls&, const AgentEvent&) -> Result<void> { return {}; };
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   ASSERT_EQ(recovered.size(), 1U);
-  const auto answer = shard_.request("GET");
-  shard_.settle();
-  EXPECT_EQ(answer->end, "ok ") << "recovery is outside the start gate";
+  EXPECT_EQ(shard_.ask("GET")->end, "ok ") << "recovery is outside the start gate";
   shard_.loop.advance(seconds(59));
   EXPECT_EQ(recovered.size(), 1U);
   shard_.loop.advance(seconds(5));
@@ -373,10 +353,7 @@ TEST_F(LiveAgentDurableTest, AtMostMaxRecoveringAgentsRecoverAtOnceAndAllDo) {
     open.emplace_back(&host, event.call);
     return {};
   };
-  RuntimeLimits limits;
-  limits.max_recovering = 8;
-  shard_.restart(limits);
-  shard_.settle();
+  shard_.restart_and_settle({.max_recovering = 8});
   EXPECT_EQ(open.size(), 8U);
   shard_.script.on_result = [&](HostCalls& host, const OperationResult&) {
     for (const auto& [who, call] : open) {
@@ -397,8 +374,7 @@ TEST_F(LiveAgentDurableTest, AnAgentWhoseStartFailsIsTriedAgainLater) {
     if (broken) return Error{Errc::kPlugin, "not yet"};
     return {};
   };
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_TRUE(recovered.empty());
   broken = false;
   shard_.loop.advance(seconds(6));

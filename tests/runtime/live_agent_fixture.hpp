@@ -24,8 +24,7 @@ class LiveAgentTest : public ::testing::Test {
           event.kind == EventKind::kRequest || event.kind == EventKind::kStateCheck) {
         return handler(host, event);
       }
-      if (event.call != 0) return host.complete(event.call, std::string_view());
-      return {};
+      return complete(host, event);
     };
   }
 

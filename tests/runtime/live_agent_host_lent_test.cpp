@@ -68,7 +68,7 @@ class LentBytesTest : public ::testing::TestWithParam<Lent> {
         (void)host.complete(event.call, std::string_view("0"));  // unless it is answered already
         return {};
       }
-      return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+      return complete(host, event);
     };
   }
 
@@ -79,8 +79,7 @@ class LentBytesTest : public ::testing::TestWithParam<Lent> {
 
 TEST_P(LentBytesTest, MayBeHandedBack) {
   const auto watcher = shard_.connect("a", "watcher");
-  const auto caller = shard_.connect("a", "caller");
-  shard_.settle();
+  const auto caller = shard_.join("a", "caller");
   const auto answer = GetParam().kind == EventKind::kRequest
                           ? shard_.request("POST", kOuter)
                           : shard_.call(caller, "method", kOuter);

@@ -36,7 +36,7 @@ class StateInTransactionTest : public ::testing::TestWithParam<Turn> {
     shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kStateChanged) told_.emplace_back(event.body);
       if (event.kind == EventKind::kCall) run(host, std::string(event.name));
-      return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+      return complete(host, event);
     };
   }
 
@@ -67,21 +67,16 @@ class StateInTransactionTest : public ::testing::TestWithParam<Turn> {
 
 TEST_P(StateInTransactionTest, ARollbackTakesBackTheStateAndAllThatTellsOfIt) {
   const Turn& turn = GetParam();
-  const auto watcher = shard_.connect("a", "watcher");
-  shard_.settle();
+  const auto watcher = shard_.join("a", "watcher");
   watcher.sight->clear();
-  const auto answer = shard_.call(watcher, turn.program);
-  shard_.settle();
-  EXPECT_EQ(answer->end, "ok ");
+  EXPECT_EQ(shard_.ask(watcher, turn.program)->end, "ok ");
   EXPECT_EQ(seen_by_agent_, turn.state);
   EXPECT_EQ(*watcher.sight, turn.frames);
   EXPECT_EQ(told_, turn.told);
-  const auto newcomer = shard_.connect("a", "newcomer");
-  shard_.settle();
+  const auto newcomer = shard_.join("a", "newcomer");
   EXPECT_EQ(newcomer.sight->front(), std::string("handshake counter/a ") + turn.state);
   shard_.restart();
-  const auto after_restart = shard_.connect();
-  shard_.settle();
+  const auto after_restart = shard_.join();
   EXPECT_EQ(after_restart.sight->front(), newcomer.sight->front()) << "what is on the disk";
 }
 
@@ -132,18 +127,15 @@ TEST_F(StateInTransactionTest, ASavepointThatOnConnectingLeavesOpenIsKept) {
     }
     if (event.kind == EventKind::kConnect)
       EXPECT_EQ(host.sql().rollback_to(left_open).error().code, Errc::kInvalidArgument);
-    return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   EXPECT_EQ(*client.sight, Sight{"handshake counter/a 1"});
 }
 
 TEST_F(StateInTransactionTest, ADefaultStateIsShownAgain) {
   shard_.script.on_create = [](HostCalls& host) { return host.set_default_state("0"); };
-  const auto client = shard_.connect();
-  shard_.call(client, "begin set:1 undo");
-  shard_.settle();
+  shard_.ask(shard_.connect(), "begin set:1 undo");
   EXPECT_EQ(seen_by_agent_, "0");
 }
 

@@ -31,8 +31,7 @@ class LiveHostCallsTransactionTest : public testing::WorkTest {
     EXPECT_EQ(refusals_, (std::vector{Errc::kInvalidArgument, Errc::kInvalidArgument}));
     EXPECT_EQ(seen[kind].size(), 1U);
     on_work = nullptr;
-    shard_.restart();
-    shard_.settle();
+    shard_.restart_and_settle();
     shard_.loop.advance(hours(1));
     EXPECT_EQ(seen[kind].size(), 1U) << "nothing of it is left";
     EXPECT_FALSE(wake_of());
@@ -64,10 +63,9 @@ TEST_F(LiveHostCallsTransactionTest, TheHookOfAManagedFiberDoesNotEndInIt) {
   visit([](HostCalls& host) { EXPECT_TRUE(host.start_managed(managed("work", "i"))); });
   on_work = [tries = on_work](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kFiberRecovered) return tries(host, event);
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   expect_done_once(EventKind::kFiberRecovered);
   EXPECT_EQ(told().size(), 1U);
 }
@@ -75,13 +73,12 @@ TEST_F(LiveHostCallsTransactionTest, TheHookOfAManagedFiberDoesNotEndInIt) {
 TEST_F(LiveHostCallsTransactionTest, AClientsCallEndsInIt) {
   bool completed = false;
   shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind != EventKind::kRequest) return host.complete(event.call, std::string_view());
+    if (event.kind != EventKind::kRequest) return complete(host, event);
     EXPECT_TRUE(host.sql().begin_savepoint());
     completed = host.complete(event.call, "done").has_value();
     return {};
   };
-  const auto answer = shard_.request("POST", "", "a");
-  shard_.settle();
+  const auto answer = shard_.ask("POST", "", "a");
   EXPECT_TRUE(completed);
 }
 

@@ -29,7 +29,7 @@ class LiveAgentManagedTest : public testing::WorkTest {
   static Work hook_fails() {
     return [](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kFiberRecovered) return Error{Errc::kPlugin, "no"};
-      return host.complete(event.call, std::string_view());
+      return complete(host, event);
     };
   }
   std::string status(const std::string& id) {
@@ -60,8 +60,7 @@ class LiveAgentManagedTest : public testing::WorkTest {
       open.push_back(event.call);
       return {};
     };
-    shard_.restart();
-    shard_.settle();
+    shard_.restart_and_settle();
     EXPECT_EQ(plans().size(), 1U);
     EXPECT_EQ(ids_of(recovered()), (Strings{"\"b\""}));
     act([&](HostCalls& host) { EXPECT_TRUE(host.complete(open[0], Error{Errc::kPlugin, "no"})); });
@@ -114,7 +113,7 @@ TEST_F(LiveAgentManagedTest, WhatWasNotHeardIsToldAgainAlsoAfterARestart) {
   bool deaf = true;
   on_work = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (deaf) return Error{Errc::kPlugin, "not now"};
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   visit([](HostCalls& host) {
     const auto started = host.start_managed(managed("work", "i"));
@@ -154,7 +153,7 @@ TEST_F(LiveAgentManagedTest, WorkThatFailsWithRetriesLeftIsOfferedAgainInTheSame
       EXPECT_TRUE(resumed);
       fiber = *resumed;
     }
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   visit([&](HostCalls& host) {
     durable::FiberRequest request = managed("work", "i");
@@ -191,10 +190,9 @@ TEST_F(LiveAgentManagedTest, AnInterruptedFiberIsOfferedWithItsRecordAndGoesOnUn
       EXPECT_TRUE(host.settle_managed(*fiber, FiberStatus::kCompleted, "1"));
       return {};
     }
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   ASSERT_EQ(recovered().size(), 1U);
   EXPECT_TRUE(recovered()[0].starts_with("work {"));
   EXPECT_NE(recovered()[0].find(R"("snapshot":{"step":2})"), std::string::npos);
@@ -207,13 +205,11 @@ TEST_F(LiveAgentManagedTest, AnInterruptedFiberIsOfferedWithItsRecordAndGoesOnUn
 TEST_F(LiveAgentManagedTest, TheEndOfAHookThatResumedDecidesNothing) {
   begin("i");
   on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind != EventKind::kFiberRecovered)
-      return host.complete(event.call, std::string_view());
+    if (event.kind != EventKind::kFiberRecovered) return complete(host, event);
     EXPECT_TRUE(host.resume_managed("i"));
     return Error{Errc::kPlugin, "after it had resumed"};
   };
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_EQ(status("i"), "\"running\"");
   shard_.loop.advance(minutes(1));
   EXPECT_EQ(recovered().size(), 1U);
@@ -222,8 +218,7 @@ TEST_F(LiveAgentManagedTest, TheEndOfAHookThatResumedDecidesNothing) {
 TEST_F(LiveAgentManagedTest, AHooksOutcomeBecomesTheRecords) {
   begin("i");
   on_work = hook_says(R"({"status":"completed","result":[1],"snapshot":{"step":9}})");
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_EQ(status("i"), "\"completed\"");
   ASSERT_EQ(told().size(), 1U);
   EXPECT_NE(told()[0].find(R"("result":[1])"), std::string::npos);
@@ -232,8 +227,7 @@ TEST_F(LiveAgentManagedTest, AHooksOutcomeBecomesTheRecords) {
 
 TEST_F(LiveAgentManagedTest, WithoutAnOutcomeItIsInterruptedAndCanBeOfferedAgainOrResolved) {
   begin("i");
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_EQ(status("i"), "\"interrupted\"");
   EXPECT_EQ(recovered().size(), 1U);
   visit([](HostCalls& host) { EXPECT_TRUE(host.retry_managed("i")); });
@@ -247,8 +241,7 @@ TEST_F(LiveAgentManagedTest, WithoutAnOutcomeItIsInterruptedAndCanBeOfferedAgain
 TEST_F(LiveAgentManagedTest, AnOutcomeThatIsNoneCountsAsAFailedHook) {
   begin("i");
   on_work = hook_says(R"({"status":"well"})");
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_EQ(recovered().size(), 1U);
   EXPECT_EQ(shard_.logger.count("warn fiber:recovery:failed"), 1U);
   shard_.loop.advance(seconds(3));
@@ -274,7 +267,7 @@ TEST_F(LiveAgentManagedTest, AHookThatTakesItsAgentWithItCountsAsWell) {
   begin("i");
   on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kFiberRecovered) host.storage_failed("as a test says");
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   shard_.restart();
   shard_.loop.advance(hours(10));
@@ -306,8 +299,7 @@ TEST_F(LiveAgentManagedTest, SeveralInterruptedFibersAreAnnouncedBeforeTheFirstI
   begin("two");
   visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("plain")); });
   order.clear();
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   ASSERT_EQ(plans().size(), 1U);
   EXPECT_TRUE(plans()[0].starts_with(R"( [{"id":"one","name":"work","created_at":)"));
   EXPECT_NE(plans()[0].find(R"("name":"plain")"), std::string::npos);
@@ -317,8 +309,7 @@ TEST_F(LiveAgentManagedTest, SeveralInterruptedFibersAreAnnouncedBeforeTheFirstI
 
 TEST_F(LiveAgentManagedTest, OneInterruptedFiberIsPlannedToo) {
   begin("one");
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_EQ(plans().size(), 1U);
   EXPECT_EQ(recovered().size(), 1U);
 }
@@ -336,11 +327,10 @@ TEST_F(LiveAgentManagedTest, ThePlanSaysInWhichOrderAndHowManyAtOnce) {
     if (event.kind == EventKind::kFiberRecovered)
       open.push_back(event.call);
     else
-      return host.complete(event.call, std::string_view());
+      return complete(host, event);
     return {};
   };
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_EQ(ids_of(recovered()), (Strings{"\"four\"", "\"two\""})) << "two at once";
   for (std::size_t n = 0; n < 5; ++n) {
     ASSERT_GT(open.size(), n);
@@ -372,10 +362,9 @@ TEST_F(LiveAgentManagedTest, WhatIsCancelledWhileThePlanIsMadeIsNotOffered) {
       EXPECT_TRUE(host.cancel_managed("one", "", "no need"));
       EXPECT_TRUE(host.cancel_managed("three", "", "no need"));
     }
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_EQ(ids_of(recovered()), (Strings{"\"two\""}));
   EXPECT_EQ(told().size(), 3U);
 }
@@ -385,7 +374,7 @@ TEST_F(LiveAgentManagedTest, APlanThatTakesItsAgentWithItIsFollowedByWaits) {
   begin("two");
   on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kFibersRecovered) host.storage_failed("as a test says");
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   shard_.restart();
   shard_.loop.advance(seconds(60));
@@ -398,7 +387,7 @@ TEST_F(LiveAgentManagedTest, APlanThatIsNotAnsweredIsGivenUpAndRecoveryGoesOn) {
   begin("two");
   on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kFibersRecovered) return {};
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   shard_.restart();
   shard_.loop.advance(seconds(59));

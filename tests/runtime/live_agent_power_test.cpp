@@ -29,8 +29,7 @@ class LiveAgentPowerTest : public ::testing::Test {
   LiveAgentPowerTest() {
     fixture_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kMessage) on_message(host, event);
-      if (event.call != 0) return host.complete(event.call, std::string_view());
-      return {};
+      return complete(host, event);
     };
     client_ = fixture_.connect();
     fixture_.settle();
@@ -61,10 +60,7 @@ class LiveAgentPowerTest : public ::testing::Test {
     (void)host.send(event.connection, FrameKind::kText, "did " + std::string(event.body));
   }
 
-  void say(const std::string& text) {
-    fixture_.shard().message(client_.id, text, FrameKind::kText);
-    fixture_.settle();
-  }
+  void say(const std::string& text) { fixture_.say(client_, text); }
   // What is said with syncs held back; they are under way when it returns.
   void say_while_held(const std::string& text) {
     calls_.hold();
@@ -165,10 +161,8 @@ TEST_F(LiveAgentPowerTest, WhileAnAgentsLastAnswersWaitItsShardGoesOn) {
     client_.sight->clear();
     say_while_held(end);
     EXPECT_TRUE(client_.sight->empty());
-    const auto other = fixture_.connect("other");
-    fixture_.settle();
-    fixture_.shard().message(other.id, "read", FrameKind::kText);
-    fixture_.settle();
+    const auto other = fixture_.join("other");
+    fixture_.say(other, "read");
     EXPECT_EQ(std::ranges::count(*other.sight, "text did read"), 1) << end;
     fixture_.runtime().post(fixture_.script.host->handle(), 8);
     say("x");
@@ -188,13 +182,11 @@ TEST(LiveAgentPowerHungTest, ADeviceThatHangsKeepsALeavingAgentForTenSeconds) {
       EXPECT_TRUE(host.evict());
       EXPECT_TRUE(host.send(event.connection, FrameKind::kText, "did leave"));
     }
-    return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
-  const auto client = fixture.connect();
-  fixture.settle();
+  const auto client = fixture.join();
   calls.hold();
-  fixture.shard().message(client.id, "leave", FrameKind::kText);
-  fixture.settle();
+  fixture.say(client, "leave");
   calls.wait_until_somebody_waits();
   fixture.loop.advance(milliseconds(9'000));
   EXPECT_EQ(fixture.script.alive, 1);
@@ -253,9 +245,7 @@ TEST_F(LiveAgentPowerTest, AFailedSyncBreaksTheAgentAndItComesBackFromTheDisk) {
   say("write");
   EXPECT_TRUE(sees("text did write"));
   calls_.answer_with([](const std::string& call) { return call.starts_with("data") ? EIO : 0; });
-  const auto answer = fixture_.call(client_, "any");
-  fixture_.settle();
-  EXPECT_EQ(answer->end, "ok ") << "reading needs no sync";
+  EXPECT_EQ(fixture_.ask(client_, "any")->end, "ok ") << "reading needs no sync";
   client_.sight->clear();
   say("write");
   EXPECT_TRUE(fixture_.loop.settle_until([this] { return fixture_.shard().counts().live == 0; }));
@@ -339,7 +329,7 @@ TEST(LiveAgentPowerClosingTest, AnAgentThatLeavesIsClosedByAnotherThreadThanItsS
   ShardFixture fixture({}, power(), nullptr, 1);
   const storage::AgentKey key{"Counter", "a"};
   fixture.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind != EventKind::kRequest) return host.complete(event.call, std::string_view());
+    if (event.kind != EventKind::kRequest) return complete(host, event);
     const std::string next = host.state() ? std::string(*host.state()) + "1" : "1";
     EXPECT_TRUE(host.set_state(0, next));
     return host.complete(event.call, std::string_view(next));

@@ -68,8 +68,7 @@ TEST_F(LiveAgentSchedulesTest, WhatBecameDueWhileTheServerWasDownRunsAtOnceAfter
     EXPECT_TRUE(host.create_schedule(every(1'000, "tock")));
   });
   shard_.loop.let_pass(hours(1));
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_EQ(order, (Strings{"tick", "tock"})) << "once each, though the interval was missed often";
   EXPECT_EQ(shard_.logger.count("warn schedule:missed class=Counter agent=a"), 1U);
 }
@@ -120,7 +119,7 @@ TEST_F(LiveAgentSchedulesTest, ARunThatDoesNotAnswerIsGivenUpAfterItsLimit) {
 TEST_F(LiveAgentSchedulesTest, ASlowRunHoldsUpNeitherOtherRunsNorTheQueueNorClients) {
   on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.name == "slow") return {};
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   visit([](HostCalls& host) {
     EXPECT_TRUE(host.create_schedule(after(0, "slow")));
@@ -129,15 +128,13 @@ TEST_F(LiveAgentSchedulesTest, ASlowRunHoldsUpNeitherOtherRunsNorTheQueueNorClie
   });
   EXPECT_EQ(std::ranges::count(order, "quick"), 1);
   EXPECT_EQ(std::ranges::count(order, "item"), 1);
-  const auto answer = shard_.request("GET");
-  shard_.settle();
-  EXPECT_EQ(answer->end, "ok ");
+  EXPECT_EQ(shard_.ask("GET")->end, "ok ");
 }
 
 TEST_F(LiveAgentSchedulesTest, WorkThatIsAlwaysDueHoldsBackNoOtherKind) {
   on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.name == "again") EXPECT_TRUE(host.create_schedule(after(0, "again")));
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   on_request = [](HostCalls& host) {
     EXPECT_TRUE(host.create_schedule(after(0, "again")));
@@ -185,8 +182,7 @@ TEST_F(LiveAgentSchedulesTest, RunsAndClientsEventsHaveLimitsOfTheirOwn) {
     }
     return scripted(host, event);
   };
-  shard_.request("POST");
-  shard_.settle();
+  shard_.ask("POST");
   EXPECT_EQ(items().size(), 1U) << "nor does a client's event take a place of durable work";
 }
 
@@ -212,7 +208,7 @@ TEST_F(LiveAgentSchedulesTest, ACallbackMayScheduleItselfAnew) {
     again.idempotent = durable::Idempotent::kYes;
     const auto made = host.create_schedule(again);
     EXPECT_TRUE(made && made->created);
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   visit([](HostCalls& host) {
     durable::ScheduleRequest first = after(1'000, "tick");
@@ -226,7 +222,7 @@ TEST_F(LiveAgentSchedulesTest, ACallbackMayScheduleItselfAnew) {
 TEST_F(LiveAgentSchedulesTest, ARunThatBrokeItsAgentIsDeliveredAgain) {
   on_work = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (runs().size() == 1) host.storage_failed("as a test says");
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(0, "tick"))); });
   EXPECT_EQ(runs().size(), 1U);
@@ -239,8 +235,7 @@ TEST_F(LiveAgentSchedulesTest, AShutdownInterruptsARunWhichThenRunsAgain) {
   visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(0, "slow"))); });
   for (std::size_t restart = 1; restart <= 15; ++restart) {
     ASSERT_EQ(runs().size(), restart) << "a restart on purpose is no fault of the work";
-    shard_.restart();
-    shard_.settle();
+    shard_.restart_and_settle();
   }
 }
 
@@ -273,22 +268,19 @@ TEST_F(LiveAgentSchedulesTest, ManyStaleRowsOfOneCallbackAllRunAndAreWarnedOf) {
   };
   pile_up(3, "few");
   shard_.loop.let_pass(hours(1));
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_EQ(runs().size(), 3U);
   EXPECT_FALSE(shard_.logger.contains("schedule:duplicate_warning"));
   pile_up(15, "many");
   shard_.loop.let_pass(hours(1));
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_EQ(runs().size(), 18U);
   EXPECT_TRUE(shard_.logger.contains("schedule:duplicate_warning"));
 }
 
 TEST_F(LiveAgentSchedulesTest, ALostAlarmComesBackWithTheNextRequestForTheSameInterval) {
   visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(every(60'000, "tick"))); });
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   storage::Directory(shard_.data().directory_path()).clear_wake({"Counter", "a"});
   shard_.restart();
   shard_.loop.advance(minutes(5));

@@ -36,8 +36,7 @@ class LiveAgentSchemaTest : public ::testing::TestWithParam<Durability> {
         const std::string state(host.state().value_or("null"));
         return host.complete(event.call, std::string_view(state));
       }
-      if (event.call != 0) return host.complete(event.call, std::string_view());
-      return {};
+      return complete(host, event);
     };
   }
   static ClassSettings settings() {
@@ -76,7 +75,7 @@ class LiveAgentSchemaTest : public ::testing::TestWithParam<Durability> {
   std::function<Result<void>(HostCalls&, const AgentEvent&)> on_migrate_ =
       [](HostCalls& host, const AgentEvent& event) {
         EXPECT_TRUE(host.set_state(0, "[2]"));
-        return host.complete(event.call, std::string_view());
+        return complete(host, event);
       };
 };
 
@@ -213,8 +212,7 @@ TEST_P(LiveAgentSchemaTest, AMigrationMayWaitAndNothingIsCommittedMeanwhile) {
     run_sql(host, "CREATE TABLE later(a)");
     job_is_done = true;
   };
-  const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "read");
+  const auto answer = shard_.call(shard_.connect(), "read");
   EXPECT_TRUE(shard_.loop.settle_until([&] { return job_is_done; }));
   EXPECT_FALSE(answer->end);
   // As if the server had died here, but that the WAL is closed in order.
@@ -229,8 +227,7 @@ TEST_P(LiveAgentSchemaTest, AMigrationThatTakesTooLongIsUndone) {
     EXPECT_TRUE(host.set_state(0, "[4]"));
     return {};
   };
-  const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "read");
+  const auto answer = shard_.call(shard_.connect(), "read");
   shard_.loop.advance(RuntimeLimits().start_timeout);
   EXPECT_TRUE(shard_.loop.settle_until([&] { return answer->end.has_value(); }));
   EXPECT_EQ(answer->end, kFailed);
@@ -290,8 +287,7 @@ TEST_P(MigrationOnTrialTest, WhatFailedIsNoNewsToTheVersionThatStays) {
 
 TEST_P(MigrationOnTrialTest, WhatWasCutOffIsNoNewsToTheVersionThatStays) {
   hangs_ = true;
-  const auto answer = shard_.call(shard_.connect(), "read");
-  shard_.settle();
+  const auto answer = shard_.ask(shard_.connect(), "read");
   ASSERT_EQ(next_script_.history.size(), 1U);
   shard_.runtime().classes().put(stays_);
   shard_.versions().expel(tried_, EvictReason::kCodeUpdate);
@@ -328,7 +324,7 @@ TEST_P(LiveAgentSchemaTest, DurableWorkHasToWaitForStart) {
   wake_as(2);
   on_migrate_ = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_EQ(host.start_fiber("work").error().code, Errc::kInvalidArgument);
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   EXPECT_EQ(call("read"), "ok [1]");
 }

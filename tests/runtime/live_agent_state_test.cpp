@@ -30,7 +30,7 @@ class StateTraceTest : public ::testing::Test {
     shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
       host.log(to_string(event.kind));
       if (event.kind == EventKind::kCall) EXPECT_TRUE(host.set_state(0, "2"));
-      return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+      return complete(host, event);
     };
   }
 
@@ -61,25 +61,20 @@ class StateTraceTest : public ::testing::Test {
 
 TEST_F(StateTraceTest, WhatAClientDoesIsUnderItsTraceAndSoIsWhatFollows) {
   const auto client = connect_under(kTrace);
-  shard_.write_state(client, "1");
-  shard_.settle();
+  shard_.store(client, "1");
   EXPECT_EQ(lines_of(EventKind::kStateCheck), 1U);
   EXPECT_EQ(lines_of(EventKind::kStateChanged), 1U);
-  shard_.call(client, "set");
-  shard_.settle();
+  shard_.ask(client, "set");
   EXPECT_EQ(lines_of(EventKind::kStateChanged), 2U);
-  shard_.shard().disconnected(client.id, 1000, "bye", true);
-  shard_.settle();
+  shard_.leave(client, 1000, "bye", true);
   for (const EventKind kind : {EventKind::kConnecting, EventKind::kConnect, EventKind::kClose})
     EXPECT_EQ(lines_of(kind), 1U) << to_string(kind);
 }
 
 TEST_F(StateTraceTest, AWriteWithoutATraceAndWhatFollowsShareOne) {
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   shard_.logger.clear();
-  shard_.write_state(client, "1");
-  shard_.settle();
+  shard_.store(client, "1");
   const auto lines = shard_.logger.events();
   const auto at = lines.empty() ? std::string::npos : lines[0].find("00-");
   ASSERT_NE(at, std::string::npos);
@@ -139,7 +134,7 @@ TEST_F(StateOfClientsTest, OneThatMeetsAStateOfTheAgentEndsWithItsOwn) {
   shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind != EventKind::kCall) return {};
     EXPECT_TRUE(host.set_state(0, "7"));
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   shard_.call(b_, "seven");
   set(a_, "8");

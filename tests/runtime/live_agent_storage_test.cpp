@@ -41,18 +41,13 @@ TEST_F(LiveAgentTest, StateAndTablesSurviveARestart) {
   });
   const auto client = shard_.connect();
   EXPECT_EQ(*client.sight, Sight{"handshake counter/a -"});
-  shard_.call(client, "write");
-  shard_.settle();
+  shard_.ask(client, "write");
   shard_.restart();
-  const auto again = shard_.connect();
-  const auto answer = shard_.call(again, "read");
-  shard_.settle();
-  EXPECT_EQ(answer->end, "ok 42");
+  EXPECT_EQ(shard_.ask(shard_.connect(), "read")->end, "ok 42");
 }
 
 TEST_F(LiveAgentTest, AnAgentThatIsOnlyLookedAtLeavesNoFile) {
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   EXPECT_FALSE(std::filesystem::exists(shard_.data().agent_path({"Counter", "a"})));
 }
 
@@ -62,7 +57,7 @@ TEST(LiveAgentStorageTest, P4_AFullDiskFailsTheCallBreaksTheAgentAndItComesBackF
   ShardFixture shard({}, settings);
   shard.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind != EventKind::kCall) {
-      return event.call != 0 ? host.complete(event.call, std::string_view()) : Result<void>();
+      return complete(host, event);
     }
     try {
       EXPECT_TRUE(
@@ -73,17 +68,13 @@ TEST(LiveAgentStorageTest, P4_AFullDiskFailsTheCallBreaksTheAgentAndItComesBackF
     return host.complete(event.call, std::string_view("true"));
   };
   const auto client = shard.connect();
-  const auto small = shard.call(client, "small");
-  shard.settle();
+  const auto small = shard.ask(client, "small");
   EXPECT_EQ(small->end, "ok true");
-  const auto big = shard.call(client, "big");
-  shard.settle();
-  EXPECT_EQ(big->end,
+  EXPECT_EQ(shard.ask(client, "big")->end,
             "error internal: the agent's storage failed; do not count on any of this being saved");
   EXPECT_EQ(shard.script.alive, 0) << "a broken agent is evicted";
   const auto again = shard.call(client, "small");
-  const auto late = shard.connect("a", "late");
-  shard.settle();
+  const auto late = shard.join("a", "late");
   EXPECT_EQ(again->end, "ok true");
   EXPECT_EQ(late.sight->front(), "handshake counter/a 1") << "what was not durable was never shown";
 }
@@ -91,8 +82,7 @@ TEST(LiveAgentStorageTest, P4_AFullDiskFailsTheCallBreaksTheAgentAndItComesBackF
 TEST(LiveAgentStorageTest, ATurnThatItsOwnSqlHasUndoneIsNoFailureOfTheStorage) {
   ShardFixture shard;
   shard.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind != EventKind::kCall)
-      return event.call != 0 ? host.complete(event.call, std::string_view()) : Result<void>();
+    if (event.kind != EventKind::kCall) return complete(host, event);
     Errc last = Errc::kInternal;
     for (const char* text :
          {"CREATE TABLE IF NOT EXISTS n(id INTEGER PRIMARY KEY AUTOINCREMENT, x)",
@@ -105,9 +95,7 @@ TEST(LiveAgentStorageTest, ATurnThatItsOwnSqlHasUndoneIsNoFailureOfTheStorage) {
     EXPECT_EQ(last, Errc::kLimitExceeded);
     return host.complete(event.call, std::string_view("true"));
   };
-  const auto client = shard.connect();
-  const auto call = shard.call(client, "insert");
-  shard.settle();
+  const auto call = shard.ask(shard.connect(), "insert");
   EXPECT_NE(call->end, "ok true") << "nothing of it is stored";
   EXPECT_EQ(shard.logger.count("warn agent.turn_lost"), 1U);
   EXPECT_EQ(shard.logger.count("agent.storage_failed"), 0U);
@@ -133,8 +121,7 @@ TEST_F(LiveAgentTest, AJobWhoseTurnIsLostIsCalledSoThatItCleansUp) {
     return host.complete(event.call, std::string_view("true"));
   });
   shard_.script.on_result = [](HostCalls&, const OperationResult&) { ADD_FAILURE(); };
-  (void)shard_.call(shard_.connect(), "begin");
-  shard_.settle();
+  (void)shard_.ask(shard_.connect(), "begin");
   shard_.settle();  // the thread of the job may have posted its end late
 }
 
@@ -148,8 +135,7 @@ TEST_F(LiveAgentTest, ABrokenAgentDoesNotHearOfASleepThatEndsBeforeItsEviction) 
     return host.complete(event.call, std::string_view("true"));
   });
   shard_.script.on_result = [&heard](HostCalls&, const OperationResult&) { ++heard; };
-  (void)shard_.call(shard_.connect(), "begin");
-  shard_.settle();
+  (void)shard_.ask(shard_.connect(), "begin");
   EXPECT_EQ(alive, 1) << "it was not evicted when the sleep ended";
   EXPECT_EQ(heard, 0);
   EXPECT_EQ(shard_.script.alive, 0);
@@ -158,8 +144,7 @@ TEST_F(LiveAgentTest, ABrokenAgentDoesNotHearOfASleepThatEndsBeforeItsEviction) 
 class LiveAgentCommitTest : public testing::WorkTest {};
 
 TEST_F(LiveAgentCommitTest, P5_OfATurnWhoseCommitFailsNothingLeaves) {
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   client.sight->clear();
   storage::Connection(shard_.data().directory_path(), {})
       .execute("CREATE TRIGGER no BEFORE INSERT ON wakes BEGIN SELECT RAISE(ABORT, 'no'); END");
@@ -180,11 +165,9 @@ TEST(LiveAgentStorageTest, ADamagedStatePageCostsItsAgentAndNotTheServer) {
   shard.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kRequest)
       EXPECT_TRUE(host.set_state(0, "\"" + std::string(3000, 'x') + "\""));
-    if (event.call != 0) return host.complete(event.call, std::string_view());
-    return {};
+    return complete(host, event);
   };
-  shard.request("POST");
-  shard.settle();
+  shard.ask("POST");
   const auto path = shard.data().agent_path({"Counter", "a"});
   shard.restart();
   {
@@ -196,8 +179,7 @@ TEST(LiveAgentStorageTest, ADamagedStatePageCostsItsAgentAndNotTheServer) {
     }
   }
   const auto client = shard.connect();
-  const auto healthy = shard.connect("b");
-  shard.settle();
+  const auto healthy = shard.join("b");
   ASSERT_FALSE(client.sight->empty());
   EXPECT_EQ(client.sight->back().substr(0, 10), "close 1011");
   EXPECT_EQ(*healthy.sight, Sight{"handshake counter/b -"});

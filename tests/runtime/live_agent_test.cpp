@@ -28,20 +28,14 @@ TEST_F(LiveAgentTest, P2_ACallIsAnsweredOnceAndASecondAnswerIsAnError) {
     EXPECT_EQ(host.complete(event.call, std::string_view("4")).error().code, Errc::kNotFound);
     return {};
   });
-  const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "add", "[1,2]");
-  shard_.settle();
-  EXPECT_EQ(answer->end, "ok 3");
+  EXPECT_EQ(shard_.ask(shard_.connect(), "add", "[1,2]")->end, "ok 3");
 }
 
 TEST_F(LiveAgentTest, ARefusedEventIsAnsweredByTheHost) {
   on_call([](HostCalls&, const AgentEvent&) -> Result<void> {
     return Error{Errc::kNotFound, "Method x does not exist"};
   });
-  const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "x");
-  shard_.settle();
-  EXPECT_EQ(answer->end, "error not_found: Method x does not exist");
+  EXPECT_EQ(shard_.ask(shard_.connect(), "x")->end, "error not_found: Method x does not exist");
 }
 
 TEST_F(LiveAgentTest, AnAnswerThatIsNotJsonIsTheAgentsError) {
@@ -50,9 +44,7 @@ TEST_F(LiveAgentTest, AnAnswerThatIsNotJsonIsTheAgentsError) {
               Errc::kInvalidArgument);
     return {};
   });
-  const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "x");
-  shard_.settle();
+  const auto answer = shard_.ask(shard_.connect(), "x");
   EXPECT_EQ(answer->end, "error plugin_error: the agent's answer is not JSON");
 }
 
@@ -91,8 +83,7 @@ TEST_F(LiveAgentTest, WhatIsLoggedBehindAnAnswerIsStillOfItsCallAndMethod) {
     return {};
   });
   shard_.script.on_result = [](HostCalls& host, const OperationResult&) { host.log("later"); };
-  const auto client = shard_.connect();
-  shard_.call(client, "a_method_with_a_long_name");
+  shard_.call(shard_.connect(), "a_method_with_a_long_name");
   shard_.loop.advance(milliseconds(500));
   shard_.settle();
   const auto rest_of = [this](const std::string& text) {
@@ -115,9 +106,7 @@ TEST_F(LiveAgentTest, WhatIsLoggedWhenACallHasTimedOutIsOfThatCall) {
     return {};
   });
   shard_.script.on_cancel = [](HostCalls& host) { host.log("cancelled"); };
-  const auto client = shard_.connect();
-  shard_.call(client, "sleepy");
-  shard_.settle();
+  shard_.ask(shard_.connect(), "sleepy");
   shard_.loop.advance(std::chrono::hours(1));
   std::vector<std::string> whose;
   for (const std::string& line : shard_.logger.events()) {
@@ -149,9 +138,7 @@ TEST_F(LiveAgentTest, PartsComeBeforeTheEnd) {
     EXPECT_FALSE(host.emit(event.call, "not json"));
     return host.complete(event.call, std::string_view("3"));
   });
-  const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "stream");
-  shard_.settle();
+  const auto answer = shard_.ask(shard_.connect(), "stream");
   EXPECT_EQ(answer->parts, (std::vector<std::string>{"1", "2"}));
   EXPECT_EQ(answer->end, "ok 3");
 }
@@ -161,8 +148,7 @@ TEST_F(LiveAgentTest, P3_AnAnswerToAWriteWaitsForTheCommitAndFollowsTheStateFram
     EXPECT_TRUE(host.set_state(0, R"({"n":1})"));
     return host.complete(event.call, std::string_view("1"));
   });
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   const auto answer = shard_.call(client, "increment");
   EXPECT_FALSE(answer->end) << "the commit comes when the turn has ended";
   EXPECT_EQ(client.sight->size(), 1U);
@@ -177,15 +163,13 @@ TEST_F(LiveAgentTest, P3_ABurstOfTurnsSharesACommitAndEveryAnswerComes) {
     EXPECT_TRUE(host.set_state(0, std::to_string(++n)));
     return host.complete(event.call, std::string_view("true"));
   });
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   std::vector<std::shared_ptr<testing::Answer>> answers;
   for (int i = 0; i < 16; ++i) answers.push_back(shard_.call(client, "increment"));
   shard_.settle();
   for (const auto& answer : answers) EXPECT_EQ(answer->end, "ok true");
   shard_.restart();
-  const auto again = shard_.connect();
-  shard_.settle();
+  const auto again = shard_.join();
   EXPECT_EQ(again.sight->front(), "handshake counter/a 16");
 }
 
@@ -195,8 +179,7 @@ TEST_F(LiveAgentTest, AnEventThatIsNeverAnsweredTimesOutAndTheLateAnswerIsRefuse
     kept = event.call;
     return {};
   });
-  const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "never");
+  const auto answer = shard_.call(shard_.connect(), "never");
   shard_.loop.advance(milliseconds(299'000));
   EXPECT_FALSE(answer->end);
   shard_.loop.advance(milliseconds(2'000));
@@ -211,9 +194,7 @@ TEST_F(LiveAgentTest, EachPartOfAStreamStartsTheTimeLimitAnew) {
     kept = event.call;
     return {};
   });
-  const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "stream");
-  shard_.settle();
+  const auto answer = shard_.ask(shard_.connect(), "stream");
   for (int i = 0; i < 3; ++i) {
     shard_.loop.advance(milliseconds(200'000));
     EXPECT_TRUE(shard_.script.host->emit(kept, "1"));
@@ -230,10 +211,8 @@ TEST_F(LiveAgentTest, ACallerThatLeftIsNotAnsweredAndTheWorkGoesOn) {
     return {};
   });
   const auto client = shard_.connect();
-  const auto answer = shard_.call(client, "slow");
-  shard_.settle();
-  shard_.shard().disconnected(client.id, 1006, "", false);
-  shard_.settle();
+  const auto answer = shard_.ask(client, "slow");
+  shard_.leave(client, 1006, "", false);
   EXPECT_FALSE(shard_.script.host->emit(kept, "1"));
   EXPECT_TRUE(shard_.script.host->complete(kept, std::string_view("1")));
   shard_.settle();
@@ -256,11 +235,9 @@ TEST_F(LiveAgentTest, SleepEndsAfterItsTimeUnlessItIsCancelled) {
     EXPECT_EQ(host.submit(1, bytes_of(too_long), 9).error().code, Errc::kInvalidArgument);
     EXPECT_EQ(host.submit(1, "short", 9).error().code, Errc::kInvalidArgument);
     EXPECT_EQ(host.submit(99, "", 9).error().code, Errc::kUnsupported);
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   });
-  const auto client = shard_.connect();
-  shard_.call(client, "sleep");
-  shard_.settle();
+  shard_.ask(shard_.connect(), "sleep");
   shard_.loop.advance(milliseconds(499));
   EXPECT_TRUE(ended.empty());
   shard_.loop.advance(milliseconds(1));
@@ -299,8 +276,7 @@ TEST_F(LiveAgentTest, DrainEndsWhenTheClientHasTakenTheParts) {
   const auto cancelled = shard_.script.host->submit(3, bytes_of(call), 10);
   EXPECT_TRUE(shard_.script.host->cancel(cancelled.value()));
   answer->drained();
-  shard_.shard().disconnected(client.id, 1006, "", false);
-  shard_.settle();
+  shard_.leave(client, 1006, "", false);
   last_of_nine();
   shard_.settle();
   EXPECT_EQ(ended, (std::vector<std::string>{"7 ok", "9 gone"}));
@@ -312,10 +288,9 @@ TEST_F(LiveAgentTest, OperationsInFlightAreBounded) {
     const std::uint64_t long_time = 100'000;
     for (int i = 0; i < 1000; ++i) EXPECT_TRUE(host.submit(1, bytes_of(long_time), 1));
     EXPECT_EQ(host.submit(1, bytes_of(long_time), 1).error().code, Errc::kLimitExceeded);
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   });
-  const auto client = shard_.connect();
-  EXPECT_EQ(shard_.call(client, "many")->end, "ok ");
+  EXPECT_EQ(shard_.call(shard_.connect(), "many")->end, "ok ");
 }
 
 TEST_F(LiveAgentTest, ARequestShowsItsHeadAndTheAnswersHeadCanBeSetUntilTheFirstPart) {
@@ -328,8 +303,7 @@ TEST_F(LiveAgentTest, ARequestShowsItsHeadAndTheAnswersHeadCanBeSetUntilTheFirst
     EXPECT_EQ(host.request(event.call).value().response, nullptr);
     return host.complete(event.call, std::string_view("end"));
   });
-  const auto answer = shard_.request("POST", "body");
-  shard_.settle();
+  const auto answer = shard_.ask("POST", "body");
   EXPECT_EQ(answer->status, 201U);
   EXPECT_EQ(answer->parts, std::vector<std::string>{"part"});
   EXPECT_EQ(answer->end, "ok end");

@@ -61,8 +61,7 @@ TEST_F(LiveAgentWorkTest, AFirstUseOfDurableWorkInATurnThatIsLostEndsTheAgentAlo
         },
         use.name);
     EXPECT_EQ(shard_.logger.count("warn agent.turn_lost"), ++lost);
-    const auto answer = visit([](HostCalls&) {}, use.name);
-    EXPECT_EQ(answer->status, 200U) << "the agent is woken again";
+    EXPECT_EQ(visit([](HostCalls&) {}, use.name)->status, 200U) << "the agent is woken again";
   }
 }
 
@@ -78,8 +77,7 @@ TEST_F(LiveAgentWorkTest, AKeyedOperationBehindItsHorizonIsToldThoughNobodyAsks)
     request.horizon_ms = 3'600'000;
     EXPECT_TRUE(host.begin_operation(request, 7));
   });
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   ASSERT_TRUE(wake_of());
   EXPECT_TRUE(wake_of()->at_ms);
   EXPECT_FALSE(wake_of()->working);
@@ -106,7 +104,7 @@ TEST_F(LiveAgentWorkTest, ATryCountsOnDiskBeforeItsCodeRuns) {
       std::filesystem::copy_file(file + suffix, copy.path() / (std::string("a") + suffix));
     storage::Connection left(copy.path() / "a", {});
     on_disk += left.query_integer("SELECT sum(interruptions) FROM cf_agents_jobs WHERE state = 1");
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   visit([](HostCalls& host) {
     EXPECT_TRUE(host.push_item(item("item")));
@@ -142,11 +140,9 @@ TEST_F(LiveAgentWorkTest, AQueueDrainsAfterARestartThoughNobodyAsks) {
   EXPECT_EQ(order, (Strings{"one"}));
   on_work = nullptr;
   order.clear();
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_EQ(order, (Strings{"one", "two", "three"})) << "the one that was interrupted comes again";
-  shard_.restart();
-  shard_.settle();
+  shard_.restart_and_settle();
   EXPECT_EQ(order.size(), 3U);
 }
 
@@ -154,7 +150,7 @@ TEST_F(LiveAgentWorkTest, AnItemThatFailsOrHasNoCodeIsKeptAndTheOthersGoOn) {
   on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.name == "bad") return Error{Errc::kPlugin, std::string(100, 'x')};
     if (event.name == "nobody") return host.complete(event.call, Error{Errc::kUnsupported, ""});
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   visit([](HostCalls& host) {
     for (const char* name : {"bad", "nobody", "good"}) EXPECT_TRUE(host.push_item(item(name)));
@@ -198,8 +194,7 @@ TEST_F(LiveAgentWorkTest, ADeliveryThatDoesNotAnswerIsGivenUpAfterItsLimit) {
 // ---- which agents are woken ----
 
 TEST_F(LiveAgentWorkTest, AHookOfOneAgentDelaysNoScheduleOfAnother) {
-  RuntimeLimits limits;
-  limits.max_recovering = 1;
+  const RuntimeLimits limits{.max_recovering = 1};
   shard_.restart(limits);
   visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(5'000, "cold"))); }, "cold");
   visit([](HostCalls& host) { EXPECT_TRUE(host.push_item(item("queued"))); }, "queued");
@@ -207,10 +202,9 @@ TEST_F(LiveAgentWorkTest, AHookOfOneAgentDelaysNoScheduleOfAnother) {
   order.clear();
   on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kFiberRecovered) return {};  // hangs
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
-  shard_.restart(limits);
-  shard_.settle();
+  shard_.restart_and_settle(limits);
   ASSERT_EQ(recovered().size(), 1U);
   visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(5'000, "live"))); }, "live");
   shard_.loop.advance(seconds(6));
@@ -220,8 +214,6 @@ TEST_F(LiveAgentWorkTest, AHookOfOneAgentDelaysNoScheduleOfAnother) {
 }
 
 TEST_F(LiveAgentWorkTest, AnAgentWhoseRecoveryWaitsRunsItsSchedulesMeanwhile) {
-  RuntimeLimits limits;
-  limits.max_recovering = 1;
   for (const char* name : {"first", "second"}) {
     visit(
         [](HostCalls& host) {
@@ -232,9 +224,9 @@ TEST_F(LiveAgentWorkTest, AnAgentWhoseRecoveryWaitsRunsItsSchedulesMeanwhile) {
   }
   on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kFiberRecovered) return {};  // hangs
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
-  shard_.restart(limits);
+  shard_.restart({.max_recovering = 1});
   visit([](HostCalls&) {}, "first");
   visit([](HostCalls&) {}, "second");
   EXPECT_EQ(recovered().size(), 1U);
@@ -244,8 +236,6 @@ TEST_F(LiveAgentWorkTest, AnAgentWhoseRecoveryWaitsRunsItsSchedulesMeanwhile) {
 }
 
 TEST_F(LiveAgentWorkTest, ManyColdAgentsThatAreDueTogetherAllComeThoughFewStartAtOnce) {
-  RuntimeLimits limits;
-  limits.max_waking = 2;
   for (int i = 0; i < 20; ++i) {
     visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(1'000, "tick"))); },
           "agent" + std::to_string(i));
@@ -258,8 +248,7 @@ TEST_F(LiveAgentWorkTest, ManyColdAgentsThatAreDueTogetherAllComeThoughFewStartA
     return {};
   };
   shard_.loop.let_pass(seconds(2));
-  shard_.restart(limits);
-  shard_.settle();
+  shard_.restart_and_settle({.max_waking = 2});
   ASSERT_EQ(starting.size(), 2U);
   shard_.script.on_result = [&](HostCalls& host, const OperationResult&) {
     for (const auto& [who, call] : starting) {
@@ -275,8 +264,6 @@ TEST_F(LiveAgentWorkTest, ManyColdAgentsThatAreDueTogetherAllComeThoughFewStartA
 }
 
 TEST_F(LiveAgentWorkTest, AStartThatFailsGivesItsPermitBackAndIsTriedAgain) {
-  RuntimeLimits limits;
-  limits.max_waking = 1;
   for (const char* name : {"bad", "good"}) {
     visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(1'000, "tick"))); }, name);
   }
@@ -286,8 +273,7 @@ TEST_F(LiveAgentWorkTest, AStartThatFailsGivesItsPermitBackAndIsTriedAgain) {
     return {};
   };
   shard_.loop.let_pass(seconds(2));
-  shard_.restart(limits);
-  shard_.settle();
+  shard_.restart_and_settle({.max_waking = 1});
   EXPECT_EQ(runs().size(), 1U);
   shard_.loop.advance(seconds(6));
   EXPECT_EQ(runs().size(), 2U);
@@ -324,10 +310,8 @@ TEST_F(LiveAgentWorkTest, AReferenceAloneIsInTheWakeIndexWhileItIsHeld) {
 }
 
 TEST_F(LiveAgentWorkTest, AKeptAliveAgentWhoseStorageFailedIsBackWithinItsInterval) {
-  ClassSettings settings;
-  settings.keep_alive_interval = seconds(1);
   for (const bool kept_alive : {true, false}) {
-    shard_.restart({}, settings);
+    shard_.restart({}, settings_with(&ClassSettings::keep_alive_interval, seconds(1)));
     visit([=](HostCalls& host) {
       EXPECT_TRUE(host.create_schedule(after(3'600'000, "tick")));
       if (kept_alive) EXPECT_TRUE(host.acquire_keep_alive());
@@ -425,7 +409,7 @@ class WhoseWorkTest : public testing::WorkTest {
   // Restarts, and returns the event of this kind, which it leaves open.
   CallId open_after_restart(EventKind kind) {
     on_work = [this, kind](HostCalls& host, const AgentEvent& event) -> Result<void> {
-      if (event.kind != kind) return host.complete(event.call, std::string_view());
+      if (event.kind != kind) return complete(host, event);
       open_ = event.call;
       return {};
     };

@@ -39,8 +39,7 @@ TEST_F(RefusedClassTest, ARequestAndAClientAreToldWhy) {
   set_refusal("in quarantine");
   const auto answer = visit([](HostCalls&) { FAIL() << "it was woken"; });
   EXPECT_EQ(answer->end, "error unavailable: in quarantine");
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   EXPECT_EQ(client.sight->back(), "close 1013 in quarantine");
   EXPECT_EQ(shard_.script.alive, 0);
 }

@@ -63,8 +63,7 @@ class RemoteOperationTest : public ::testing::Test {
         if (event.body == "credit") EXPECT_TRUE(host.credit(id_, 40));
         if (event.body == "leave") (void)host.evict();
       }
-      if (event.call != 0) return host.complete(event.call, std::string_view());
-      return {};
+      return complete(host, event);
     };
     fixture.script.on_result = [this](HostCalls&, const OperationResult& result) {
       EXPECT_EQ(result.operation, kFetch);
@@ -76,10 +75,7 @@ class RemoteOperationTest : public ::testing::Test {
     client_ = fixture.connect();
     fixture.settle();
   }
-  void say(ShardFixture& fixture, const std::string& text) {
-    fixture.shard().message(client_.id, text, FrameKind::kText);
-    fixture.settle();
-  }
+  void say(ShardFixture& fixture, const std::string& text) { fixture.say(client_, text); }
 
   std::shared_ptr<Asked> asked_ = std::make_shared<Asked>();
   OperationId id_ = 0;

@@ -16,7 +16,7 @@ class UnreadBodyTest : public ::testing::Test {
  protected:
   UnreadBodyTest() {
     shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
-      if (event.kind != EventKind::kRequest) return host.complete(event.call, std::string_view());
+      if (event.kind != EventKind::kRequest) return complete(host, event);
       flags_ = event.flags;
       call_ = event.call;
       return {};

@@ -29,8 +29,7 @@ TEST(ShardAdminTest, AnAgentThatNobodyHasAskedForIsCold) {
 
 TEST(ShardAdminTest, ALiveOneIsSaidToBeWithItsClients) {
   ShardFixture shard;
-  const auto client = shard.connect();
-  shard.settle();
+  const auto client = shard.join();
   const ShardAdmin::Standing standing = shard.admin().standing(kUsualAgent);
   EXPECT_EQ(standing.state, AgentState::kLive);
   EXPECT_EQ(standing.connections, 1U);
@@ -40,10 +39,8 @@ TEST(ShardAdminTest, ALiveOneIsSaidToBeWithItsClients) {
 
 TEST(ShardAdminTest, AnEvictedOneLeavesMemoryAndItsClientsStay) {
   ShardFixture shard;
-  const auto client = shard.connect();
-  shard.settle();
-  EXPECT_EQ(shard.admin().evict(kUsualAgent), AgentState::kLive);
-  shard.settle();
+  const auto client = shard.join();
+  EXPECT_EQ(shard.evict(), AgentState::kLive);
   EXPECT_EQ(shard.script.alive, 0);
   const ShardAdmin::Standing standing = shard.admin().standing(kUsualAgent);
   EXPECT_EQ(standing.state, AgentState::kCold);
@@ -59,19 +56,14 @@ TEST(ShardAdminTest, OneThatIsStartingLeavesWhenItHasStarted) {
       start = event.call;
       return {};
     }
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
-  shard.request("GET");
-  shard.settle();
+  shard.ask("GET");
   EXPECT_EQ(shard.admin().evict(kUsualAgent), AgentState::kWaking);
   EXPECT_EQ(shard.script.alive, 1);
   EXPECT_EQ(shard.admin().standing(kUsualAgent).state, AgentState::kWaking);
   // As an operation's result would: from the loop, then the turn ends.
-  shard.script.on_result = [&](HostCalls& host, const OperationResult&) {
-    (void)host.complete(start, std::string_view());
-  };
-  shard.runtime().post(shard.script.host->handle(), 1);
-  shard.settle();
+  shard.act([&](HostCalls& host) { (void)host.complete(start, std::string_view()); });
   EXPECT_TRUE(shard.logger.contains("agent.evicted"));
 }
 
@@ -89,8 +81,7 @@ TEST(ShardAdminTest, NamesWhoIsInMemoryInOrder) {
   EXPECT_EQ(names("b", 10), (Names{"c", "d"}));
   EXPECT_TRUE(shard.admin().names_in_memory("Other", "", 10).empty());
   shard.admin().evict({"Counter", "a"});
-  shard.admin().evict({"Counter", "c"});
-  shard.settle();
+  shard.evict("c");
   EXPECT_EQ(names("", 10), (Names{"b", "c", "d"})) << "c has a client";
 }
 
@@ -103,8 +94,7 @@ class ShardDestroyTest : public ::testing::Test {
       // An agent that has stored nothing has no file.
       if (event.kind == EventKind::kRequest || event.kind == EventKind::kConnect)
         EXPECT_TRUE(host.set_state(0, "1"));
-      if (event.call == 0) return {};
-      return host.complete(event.call, std::string_view());
+      return complete(host, event);
     };
   }
 
@@ -122,8 +112,7 @@ class ShardDestroyTest : public ::testing::Test {
 };
 
 TEST_F(ShardDestroyTest, NothingOfALiveAgentIsLeft) {
-  shard_.request("GET");
-  shard_.settle();
+  shard_.ask("GET");
   ASSERT_TRUE(is_recorded());
   ASSERT_TRUE(has_file());
   EXPECT_TRUE(shard_.admin().destroy(kUsualAgent));
@@ -134,10 +123,8 @@ TEST_F(ShardDestroyTest, NothingOfALiveAgentIsLeft) {
 }
 
 TEST_F(ShardDestroyTest, NothingOfAColdAgentIsLeftAndItsClientsAreClosed) {
-  const auto client = shard_.connect();
-  shard_.settle();
-  shard_.admin().evict(kUsualAgent);
-  shard_.settle();
+  const auto client = shard_.join();
+  shard_.evict();
   ASSERT_TRUE(has_file());
   EXPECT_TRUE(shard_.admin().destroy(kUsualAgent));
   shard_.settle();
@@ -148,19 +135,15 @@ TEST_F(ShardDestroyTest, NothingOfAColdAgentIsLeftAndItsClientsAreClosed) {
 }
 
 TEST_F(ShardDestroyTest, ANewAgentOfTheNameIsEmpty) {
-  shard_.request("GET");
-  shard_.settle();
+  shard_.ask("GET");
   ASSERT_TRUE(shard_.admin().destroy(kUsualAgent));
   shard_.settle();
-  const auto answer = shard_.request("GET");
-  shard_.settle();
-  EXPECT_TRUE(answer->end);
+  EXPECT_TRUE(shard_.ask("GET")->end);
   EXPECT_TRUE(is_recorded());
 }
 
 TEST_F(ShardDestroyTest, OneThatIsLeavingIsToBeAskedForAgain) {
-  shard_.request("GET");
-  shard_.settle();
+  shard_.ask("GET");
   shard_.admin().evict(kUsualAgent);  // its end comes from the loop
   const auto refused = shard_.admin().destroy(kUsualAgent);
   ASSERT_FALSE(refused);
@@ -178,8 +161,7 @@ class SlowRemovalTest : public ShardDestroyTest {
   ~SlowRemovalTest() override { syncs_.let_go(); }
 
   void make_and_evict() {
-    shard_.request("GET");
-    shard_.settle();
+    shard_.ask("GET");
     shard_.admin().evict(kUsualAgent);
     EXPECT_TRUE(shard_.loop.settle_until([&] { return is_in(AgentState::kCold); }));
     ASSERT_TRUE(has_file());
@@ -194,8 +176,7 @@ TEST_F(SlowRemovalTest, WhoComesMeanwhileWaitsAndMeetsANewAgent) {
   syncs_.hold();
   ASSERT_TRUE(shard_.admin().destroy(kUsualAgent));
   const auto client = shard_.connect();
-  const auto answer = shard_.request("GET");
-  shard_.settle();
+  const auto answer = shard_.ask("GET");
   EXPECT_TRUE(is_in(AgentState::kCondemned));
   EXPECT_TRUE(client.sight->empty());
   EXPECT_FALSE(answer->end);

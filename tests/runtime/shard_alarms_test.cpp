@@ -76,13 +76,11 @@ TEST_F(ShardAlarmsTest, ABusyNeighbourDoesNotHideThatTheClockWasSetBack) {
 }
 
 TEST_F(ShardAlarmsTest, WhenThereIsNoRoomOneOfThoseThatAreDueAsksNowAndThen) {
-  RuntimeLimits limits;
-  limits.max_live_agents = 1;
   for (int i = 0; i < 50; ++i) {
     visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(1'000, "tick"))); },
           "agent" + std::to_string(i));
   }
-  shard_.restart(limits);
+  shard_.restart({.max_live_agents = 1});
   visit([](HostCalls& host) { EXPECT_TRUE(host.acquire_keep_alive()); }, "busy");
   shard_.loop.advance(seconds(11));
   EXPECT_TRUE(runs().empty());
@@ -103,12 +101,10 @@ TEST_F(ShardAlarmsTest, WhoStandsInLineToRecoverIsNotWokenAgainAndAgain) {
   on_work = [](HostCalls&, const AgentEvent&) -> Result<void> {
     return Error{Errc::kPlugin, "not yet"};
   };
-  shard_.restart(limits);
-  shard_.settle();  // all have failed once, and are due again by time
+  shard_.restart_and_settle(limits);  // all have failed once, and are due again by time
   ASSERT_EQ(recovered().size(), 6U);
   on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kFibersRecovered)
-      return host.complete(event.call, std::string_view());
+    if (event.kind == EventKind::kFibersRecovered) return complete(host, event);
     return {};  // the hook hangs
   };
   limits.max_live_agents = 2;

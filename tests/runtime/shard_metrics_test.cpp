@@ -122,8 +122,7 @@ class RuntimeMetricsTest : public ::testing::Test {
 
 TEST_F(RuntimeMetricsTest, FollowsAgentsAndTheirClientsInAndOut) {
   const auto client = shard_.connect("a");
-  shard_.request("GET", "", "b");
-  shard_.settle();
+  shard_.ask("GET", "", "b");
   EXPECT_EQ(of_counter("hearth_live_agents"), 2);
   EXPECT_EQ(of_counter("hearth_agent_starts_total"), 2);
   EXPECT_EQ(figure("hearth_connections"), 1);
@@ -142,8 +141,7 @@ TEST_F(RuntimeMetricsTest, CountsEventsByKindAndByHowTheyEnd) {
   shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.name == "fail") return Error{Errc::kPlugin, "no"};
     if (event.name == "late") return {};
-    if (event.call != 0) return host.complete(event.call, std::string_view());
-    return {};
+    return complete(host, event);
   };
   const auto client = shard_.connect();
   shard_.call(client, "good");
@@ -165,22 +163,17 @@ TEST_F(RuntimeMetricsTest, CountsWhatAnEvictionCutsOff) {
   shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.name == "late") return {};
     if (event.name == "leave") EXPECT_TRUE(host.evict());
-    if (event.call != 0) return host.complete(event.call, std::string_view());
-    return {};
+    return complete(host, event);
   };
   const auto client = shard_.connect();
-  shard_.call(client, "late");
-  shard_.settle();
-  shard_.call(client, "leave");
-  shard_.settle();
+  shard_.ask(client, "late");
+  shard_.ask(client, "leave");
   EXPECT_EQ(events("call", "evicted"), 1);
   EXPECT_EQ(evictions("admin"), 1);
 }
 
 TEST_F(RuntimeMetricsTest, CountsStateThatClientsWrite) {
-  const auto client = shard_.connect();
-  shard_.write_state(client, "{}");
-  shard_.settle();
+  shard_.store(shard_.connect(), "{}");
   EXPECT_EQ(events("state_check", "ok"), 1);
 }
 
@@ -192,14 +185,12 @@ TEST_F(RuntimeMetricsTest, TimesEventsFromTheirDeliveryToTheirAnswerWaitsInclude
       return {};
     }
     if (event.name == "end") EXPECT_TRUE(host.complete(open, std::string_view()));
-    if (event.call != 0) return host.complete(event.call, std::string_view());
-    return {};
+    return complete(host, event);
   };
   const auto client = shard_.connect();
   shard_.call(client, "late");
   shard_.loop.advance(milliseconds(2500));
-  shard_.call(client, "end");
-  shard_.settle();
+  shard_.ask(client, "end");
   const Exposition seen(shard_.metrics.text());
   EXPECT_EQ(seen.value("hearth_event_duration_seconds_count", {{"class", "Counter"}}), 3);
   EXPECT_EQ(seen.value("hearth_event_duration_seconds_sum", {{"class", "Counter"}}), 2.5);
@@ -209,8 +200,7 @@ TEST_F(RuntimeMetricsTest, TimesEventsFromTheirDeliveryToTheirAnswerWaitsInclude
 
 TEST_F(RuntimeMetricsTest, CountsStartsThatFail) {
   shard_.script.on_create = [](HostCalls&) -> Result<void> { return Error{Errc::kPlugin, "no"}; };
-  shard_.request("GET");
-  shard_.settle();
+  shard_.ask("GET");
   EXPECT_EQ(of_counter("hearth_agent_failed_starts_total"), 1);
   EXPECT_EQ(of_counter("hearth_agent_starts_total"), 0);
   EXPECT_EQ(of_counter("hearth_live_agents"), 0);
@@ -220,14 +210,11 @@ TEST_F(RuntimeMetricsTest, CountsStartsThatFail) {
 TEST_F(RuntimeMetricsTest, CountsCommits) {
   shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.name == "PUT") EXPECT_TRUE(host.set_state(0, "1"));
-    if (event.call != 0) return host.complete(event.call, std::string_view());
-    return {};
+    return complete(host, event);
   };
-  shard_.request("GET");
-  shard_.settle();
+  shard_.ask("GET");
   EXPECT_EQ(of_counter("hearth_commits_total"), 0);
-  shard_.request("PUT");
-  shard_.settle();
+  shard_.ask("PUT");
   EXPECT_EQ(of_counter("hearth_commits_total"), 1);
 }
 
@@ -241,15 +228,12 @@ TEST_F(RuntimeMetricsTest, ShowsWhoRecoversAndWhoWaitsForIt) {
       hooks.emplace_back(&host, event.call);
       return {};
     }
-    if (event.call != 0) return host.complete(event.call, std::string_view());
-    return {};
+    return complete(host, event);
   };
   for (const char* name : {"a", "b", "c"}) shard_.request("POST", "", name);
   shard_.settle();
   EXPECT_EQ(figure("hearth_pending_wakes"), 3);
-  RuntimeLimits limits;
-  limits.max_recovering = 1;
-  shard_.restart(limits);
+  shard_.restart({.max_recovering = 1});
   for (const char* name : {"a", "b", "c"}) shard_.request("GET", "", name);
   shard_.settle();
   ASSERT_EQ(hooks.size(), 1U);
@@ -271,8 +255,7 @@ TEST_F(RuntimeMetricsTest, TellsWhatTheSyncServiceDoesWhileTheRuntimeLives) {
 }
 
 TEST_F(RuntimeMetricsTest, NamesOfAgentsReachNoLabel) {
-  shard_.request("GET", "", "secret-name");
-  shard_.settle();
+  shard_.ask("GET", "", "secret-name");
   EXPECT_EQ(shard_.metrics.text().find("secret"), std::string::npos);
 }
 

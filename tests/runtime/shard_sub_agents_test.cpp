@@ -22,8 +22,7 @@ class ShardSubAgentsTest : public ::testing::Test {
   void listen(ShardFixture& fixture) {
     fixture.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kRequest) return on_request(host, event);
-      if (event.call != 0) return host.complete(event.call, std::string_view());
-      return {};
+      return complete(host, event);
     };
   }
   Result<void> on_request(HostCalls& host, const AgentEvent& event) {
@@ -134,9 +133,8 @@ TEST_F(ShardSubAgentsTest, AnAdministratorDestroysAColdOneWithAllBelowIt) {
 
 TEST_F(ShardSubAgentsTest, WithPowerTheAnswerWaitsUntilTheEndOfTheChildIsDurable) {
   hearth::testing::FakeSyncCalls calls;
-  ClassSettings settings;
-  settings.durability = Durability::kPower;
-  ShardFixture fixture({}, settings, &calls, 1);  // a shard alone would wait for the device
+  ShardFixture fixture({}, settings_with(&ClassSettings::durability, Durability::kPower), &calls,
+                       1);  // a shard alone would wait for the device
   listen(fixture);
   const auto ready = ask(fixture, kChild, "look");
   EXPECT_TRUE(fixture.loop.settle_until([&] { return ready->end.has_value(); }));

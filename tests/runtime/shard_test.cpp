@@ -28,17 +28,13 @@ TEST(ShardTest, PastTheLimitTheLeastRecentlyUsedIdleAgentIsEvicted) {
   shard.loop.advance(milliseconds(10));
   shard.request("GET", "", "b");
   shard.loop.advance(milliseconds(10));
-  shard.request("GET", "", "a");  // now b is the older one
-  shard.settle();
+  shard.ask("GET", "", "a");  // now b is the older one
   ASSERT_EQ(shard.script.alive, 2);
   shard.script.history.clear();
-  const auto answer = shard.request("GET", "", "c");
-  shard.settle();
-  EXPECT_EQ(answer->end, "ok ");
+  EXPECT_EQ(shard.ask("GET", "", "c")->end, "ok ");
   EXPECT_EQ(shard.script.alive, 2);
   shard.script.history.clear();
-  shard.request("GET", "", "a");
-  shard.settle();
+  shard.ask("GET", "", "a");
   EXPECT_EQ(shard.script.history, std::vector<std::string>{"request GET|"}) << "a was not evicted";
 }
 
@@ -46,7 +42,7 @@ TEST(ShardTest, WhenAllAgentsAreBusyAWakeFailsWithAClearError) {
   ShardFixture shard(at_most_live(1));
   shard.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kRequest) return {};  // stays in progress
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   const auto busy = shard.request("GET", "", "a");
   const auto refused = shard.request("GET", "", "b");
@@ -56,22 +52,18 @@ TEST(ShardTest, WhenAllAgentsAreBusyAWakeFailsWithAClearError) {
 }
 
 TEST(ShardTest, EventsPastMaxEventsWaitForTheirTurn) {
-  ClassSettings settings;
-  settings.max_events = 2;
-  ShardFixture shard({}, settings);
+  ShardFixture shard({}, settings_with(&ClassSettings::max_events, 2));
   shard.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind != EventKind::kRequest) return host.complete(event.call, std::string_view());
+    if (event.kind != EventKind::kRequest) return complete(host, event);
     shard.script.open_calls.push_back(event.call);
     return {};
   };
   for (int i = 0; i < 3; ++i) shard.request("GET");
   shard.settle();
   EXPECT_EQ(shard.script.open_calls.size(), 2U);
-  shard.script.on_result = [&](HostCalls& host, const OperationResult&) {
+  shard.act([&](HostCalls& host) {
     (void)host.complete(shard.script.open_calls[0], std::string_view());
-  };
-  shard.runtime().post(shard.script.host->handle(), 1);
-  shard.settle();
+  });
   EXPECT_EQ(shard.script.open_calls.size(), 3U);
 }
 
@@ -80,7 +72,7 @@ TEST(ShardTest, AnAgentIsInTheDirectoryFromItsFirstWriteOn) {
   shard.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kRequest && event.name == "POST")
       EXPECT_TRUE(host.set_state(0, "1"));
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   shard.request("GET", "", "reader");
   shard.request("POST", "", "writer");
@@ -102,8 +94,7 @@ TEST(ShardTest, AnUnknownClassIsRefused) {
 
 TEST(ShardTest, AHandleFindsItsAgentOnlyWhileItLivesAndOnlyOnItsThread) {
   ShardFixture shard;
-  shard.request("GET");
-  shard.settle();
+  shard.ask("GET");
   const AgentHandle handle = shard.script.host->handle();
   EXPECT_EQ(shard.runtime().find(handle).lookup, extensions::AgentDirectory::Lookup::kWrongThread)
       << "not from outside a call into it: another agent of this thread is no caller";
@@ -138,7 +129,7 @@ TEST(ShardTest, AnOffloadedJobReportsItsOutcomeOnTheLoop) {
         EXPECT_TRUE(host.submit(2, {reinterpret_cast<const char*>(&job), sizeof(job)}, job));
       }
     }
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   // A real thread runs the jobs; a real loop takes their results.
   testing::Script& script = shard.script;
@@ -182,22 +173,15 @@ TEST(ShardTest, StopLetsRunningEventsFinishAndRefusesNewOnes) {
       kept = event.call;
       return {};
     }
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
-  const auto running = shard.request("GET");
-  shard.settle();
+  const auto running = shard.ask("GET");
   bool stopped = false;
   shard.shard().stop(shard.loop.clock().steady_now() + milliseconds(5000), [&] { stopped = true; });
   shard.settle();
   EXPECT_FALSE(stopped);
-  const auto refused = shard.request("GET", "", "other");
-  shard.settle();
-  EXPECT_EQ(refused->end, "error closing: the server is shutting down");
-  shard.script.on_result = [&](HostCalls& host, const OperationResult&) {
-    (void)host.complete(kept, std::string_view("finished"));
-  };
-  shard.runtime().post(shard.script.host->handle(), 1);
-  shard.settle();
+  EXPECT_EQ(shard.ask("GET", "", "other")->end, "error closing: the server is shutting down");
+  shard.act([&](HostCalls& host) { (void)host.complete(kept, std::string_view("finished")); });
   EXPECT_EQ(running->end, "ok finished");
   EXPECT_TRUE(stopped);
   EXPECT_EQ(shard.script.alive, 0);
@@ -207,10 +191,9 @@ TEST(ShardTest, StopEndsWhatDoesNotFinishInTime) {
   ShardFixture shard;
   shard.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kRequest) return {};
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
-  const auto running = shard.request("GET");
-  shard.settle();
+  const auto running = shard.ask("GET");
   bool stopped = false;
   shard.shard().stop(shard.loop.clock().steady_now() + milliseconds(5000), [&] { stopped = true; });
   shard.loop.advance(milliseconds(4999));
@@ -224,14 +207,12 @@ TEST(ShardTest, TheHeadOfARequestIsOnTheAccountOfClientMemoryUntilItIsAnswered) 
   ShardFixture shard;
   CallId open = 0;
   shard.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind != EventKind::kRequest)
-      return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+    if (event.kind != EventKind::kRequest) return complete(host, event);
     open = event.call;
     return {};
   };
   const std::size_t head = std::string("/agents/counter/aAcceptx").size();
-  const auto answer = shard.request("GET");
-  shard.settle();
+  const auto answer = shard.ask("GET");
   EXPECT_EQ(shard.runtime().client_memory().used(), head) << "it is in progress";
   EXPECT_FALSE(shard.script.host->complete(open, std::string_view()).has_error());
   shard.settle();

@@ -31,8 +31,7 @@ class ShardVersionsTest : public WorkTest {
     next_script_.on_event = shard_.script.on_event;
     shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       if (event.kind == EventKind::kEvict) shard_.loop.let_pass(kCost);
-      if (event.call == 0) return {};
-      return host.complete(event.call, std::string_view());
+      return complete(host, event);
     };
     for (int i = 0; i < kMany; ++i) shard_.request("GET", "", "old" + std::to_string(i));
     shard_.settle();
@@ -57,8 +56,7 @@ class ShardVersionsTest : public WorkTest {
   // "idle" is an agent of the new version, which leaves behind the old ones.
   void let_an_idle_one_wait_to_leave() {
     replace();
-    shard_.request("GET", "", "idle");
-    shard_.settle();
+    shard_.ask("GET", "", "idle");
     old_ones_leave();
     let_pass(12);
     ASSERT_EQ(state_of("idle"), AgentState::kEnding);
@@ -115,9 +113,7 @@ TEST_F(ShardVersionsTest, WhileNoneDoesTheyHaveAllOfIt) {
 TEST_F(ShardVersionsTest, AnEventForAnIdleAgentThatIsLeavingDoesNotWaitForThoseWhoLeaveBeforeIt) {
   let_an_idle_one_wait_to_leave();
   ASSERT_GT(old_ones(), 5);
-  const auto answer = shard_.request("GET", "", "idle");
-  shard_.settle();
-  EXPECT_EQ(answer->end, "ok ");
+  EXPECT_EQ(shard_.ask("GET", "", "idle")->end, "ok ");
   EXPECT_GT(old_ones(), 5);
   let_pass(15);
   EXPECT_EQ(old_ones(), 0);
@@ -143,8 +139,7 @@ TEST_F(ShardVersionsTest, AStopOfTheServerDoesNotWaitForIdleAgentsToHaveTheirTur
 TEST_F(ShardVersionsTest, WhatIsDueWakesItsAgentBeforeThoseWhoLeaveAreGone) {
   replace();
   on_request = [](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(2'500, "tick"))); };
-  shard_.request("GET", "", "sleeper");
-  shard_.settle();
+  shard_.ask("GET", "", "sleeper");
   on_request = nullptr;
   shard_.loop.advance(milliseconds(1'500));
   ASSERT_EQ(state_of("sleeper"), AgentState::kCold);
@@ -157,8 +152,7 @@ TEST_F(ShardVersionsTest, WhatIsDueWakesItsAgentBeforeThoseWhoLeaveAreGone) {
 TEST_F(ShardVersionsTest, WhatIsDueForAnIdleAgentThatIsLeavingDoesNotWaitForThemEither) {
   replace();
   on_request = [](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(1'300, "tick"))); };
-  shard_.request("GET", "", "idle");
-  shard_.settle();
+  shard_.ask("GET", "", "idle");
   on_request = nullptr;
   old_ones_leave();
   let_pass(12);

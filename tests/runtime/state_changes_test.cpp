@@ -27,15 +27,14 @@ class StateChangesTest : public ::testing::Test {
         }
         if (on_handled_) on_handled_();
       }
-      return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+      return complete(host, event);
     };
   }
 
   // The same after a wait of no time: `times` in the one turn that follows it.
   void change_after_a_wait(unsigned times) {
     shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
-      if (event.kind != EventKind::kStateChanged)
-        return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+      if (event.kind != EventKind::kStateChanged) return complete(host, event);
       ++handled_;
       if (on_handled_) on_handled_();
       EXPECT_TRUE(host.submit(HEARTH_OP_SLEEP, std::string(8, '\0'), event.call));
@@ -59,11 +58,8 @@ class StateChangesTest : public ::testing::Test {
 
 TEST_F(StateChangesTest, AHandlerThatAlwaysSetsTheStateEndsWithAnError) {
   change_again(1);
-  const auto client = shard_.connect();
-  shard_.settle();
-  const auto answer = shard_.write_state(client, "0");
-  shard_.settle();
-  EXPECT_EQ(answer->end, "ok ");
+  const auto client = shard_.join();
+  EXPECT_EQ(shard_.store(client, "0")->end, "ok ");
   EXPECT_EQ(handled_, 101U) << "for the client's change, and for a hundred of its own";
   ASSERT_EQ(refusals_.size(), 1U);
   EXPECT_EQ(refusals_[0].code, Errc::kLimitExceeded);
@@ -74,8 +70,7 @@ TEST_F(StateChangesTest, AHandlerThatAlwaysSetsTheStateEndsWithAnError) {
 TEST_F(StateChangesTest, SoDoesOneThatSetsItTwiceEachTime) {
   change_again(2);
   const auto client = shard_.connect();
-  (void)shard_.write_state(client, "0");
-  shard_.settle();
+  (void)shard_.store(client, "0");
   EXPECT_EQ(handled_, 101U);
   EXPECT_EQ(refusals_.size(), 102U);
 }
@@ -83,23 +78,20 @@ TEST_F(StateChangesTest, SoDoesOneThatSetsItTwiceEachTime) {
 TEST_F(StateChangesTest, OneThatWaitsFirstEndsAsWell) {
   change_after_a_wait(1);
   const auto client = shard_.connect();
-  (void)shard_.write_state(client, "0");
-  shard_.settle();
+  (void)shard_.store(client, "0");
   EXPECT_EQ(handled_, 101U);
   ASSERT_EQ(refusals_.size(), 1U);
   EXPECT_EQ(refusals_[0].code, Errc::kLimitExceeded);
   EXPECT_EQ(shard_.logger.count("agent.state_loop"), 1U);
   EXPECT_EQ(shard_.script.host->state(), "100");
-  (void)shard_.write_state(client, "0");
-  shard_.settle();
+  (void)shard_.store(client, "0");
   EXPECT_EQ(handled_, 202U) << "a change from elsewhere begins anew";
 }
 
 TEST_F(StateChangesTest, SoDoesOneThatWaitsAndSetsItTwiceEachTime) {
   change_after_a_wait(2);
   const auto client = shard_.connect();
-  (void)shard_.write_state(client, "0");
-  shard_.settle();
+  (void)shard_.store(client, "0");
   EXPECT_EQ(handled_, 201U) << "a hundred handlers have set it twice";
   EXPECT_EQ(refusals_.size(), 202U);
 }
@@ -111,7 +103,7 @@ TEST_F(StateChangesTest, OneHandlerMayShowItsProgress) {
   const auto first = shard_.script.on_event;
   shard_.script.on_event = [this, first](HostCalls& host, const AgentEvent& event) {
     if (event.kind != EventKind::kStateChanged || handled_ == 0) return first(host, event);
-    return host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   shard_.script.on_result = [&](HostCalls& host, const OperationResult& result) {
     EXPECT_TRUE(host.set_state(0, std::to_string(++steps)));
@@ -122,8 +114,7 @@ TEST_F(StateChangesTest, OneHandlerMayShowItsProgress) {
     }
   };
   const auto client = shard_.connect();
-  (void)shard_.write_state(client, "0");
-  shard_.settle();
+  (void)shard_.store(client, "0");
   EXPECT_EQ(steps, kSteps);
   EXPECT_EQ(shard_.logger.count("agent.state_loop"), 0U);
 }
@@ -151,15 +142,14 @@ TEST_F(StateChangesTest, WhatAFiberOfTheHandlerChangesLaterBeginsAnew) {
         if (host.set_state(0, "-" + std::string(event.body)).has_error()) ++handled_;
       }
     }
-    return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   shard_.script.on_result = [&](HostCalls& host, const OperationResult&) {
     EXPECT_TRUE(host.set_state(0, std::to_string(++rounds)));
     if (rounds < kRounds) sleep(host);
   };
   const auto client = shard_.connect();
-  (void)shard_.write_state(client, "7");
-  shard_.settle();
+  (void)shard_.store(client, "7");
   EXPECT_EQ(rounds, kRounds);
   EXPECT_EQ(handled_, 0U) << "none was refused";
   EXPECT_EQ(shard_.logger.count("agent.state_loop"), 0U);
@@ -171,8 +161,7 @@ TEST_F(StateChangesTest, AnOperatorsEvictionEndsOneThatGoesOn) {
     if (handled_ == 10) shard_.loop.post([this] { shard_.admin().evict(testing::kUsualAgent); });
   };
   const auto client = shard_.connect();
-  (void)shard_.write_state(client, "0");
-  shard_.settle();
+  (void)shard_.store(client, "0");
   EXPECT_EQ(handled_, 10U);
   EXPECT_EQ(value_, 10);
   EXPECT_EQ(std::ranges::count(shard_.script.history, "start |"), 1) << "nothing woke it again";
@@ -182,10 +171,8 @@ TEST_F(StateChangesTest, AnOperatorsEvictionEndsOneThatGoesOn) {
 TEST_F(StateChangesTest, EachChangeFromElsewhereBeginsAnew) {
   change_again(1);
   const auto client = shard_.connect();
-  (void)shard_.write_state(client, "0");
-  shard_.settle();
-  (void)shard_.write_state(client, "0");
-  shard_.settle();
+  (void)shard_.store(client, "0");
+  (void)shard_.store(client, "0");
   EXPECT_EQ(handled_, 202U);
 }
 
@@ -195,16 +182,14 @@ TEST_F(StateChangesTest, AHandlerThatSettlesTheStateIsNotRefused) {
     if (value_ == 3) shard_.script.on_event = nullptr;
   };
   const auto client = shard_.connect();
-  (void)shard_.write_state(client, "0");
-  shard_.settle();
+  (void)shard_.store(client, "0");
   EXPECT_TRUE(refusals_.empty());
   EXPECT_EQ(shard_.script.host->state(), "3");
 }
 
 TEST_F(StateChangesTest, P7_OneTurnOfTheLoopBringsSoManyEvents) {
   change_again(1);
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   bool others_ran = false;
   unsigned handled_before = 0;
   on_handled_ = [&] {
@@ -224,8 +209,7 @@ TEST_F(StateChangesTest, P7_OneTurnOfTheLoopBringsSoManyEvents) {
 
 TEST_F(StateChangesTest, P7_OneTurnOfTheLoopTakesSoLong) {
   change_again(1);
-  const auto client = shard_.connect();
-  shard_.settle();
+  const auto client = shard_.join();
   on_handled_ = [this] { shard_.loop.let_pass(AgentTurns::kLongestAtOnce); };
   (void)shard_.write_state(client, "0");
   EXPECT_EQ(handled_, 1U);
@@ -242,7 +226,7 @@ TEST_F(StateChangesTest, P7_OrderHoldsOverTurns) {
       return {};
     }
     if (event.kind == EventKind::kMessage) seen.emplace_back(event.body);
-    return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   const auto client = shard_.connect();
   std::vector<std::string> sent;
@@ -270,7 +254,7 @@ TEST_F(StateChangesTest, WhatATurnThatFailedHasSetIsNoNewsToTheNextInstance) {
       EXPECT_FALSE(host.set_state(0, "1").has_error());
       host.storage_failed("the test says so");
     }
-    return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   const auto failed = shard_.request("POST");
   const auto next = shard_.request("POST");
@@ -282,23 +266,20 @@ TEST_F(StateChangesTest, WhatATurnThatFailedHasSetIsNoNewsToTheNextInstance) {
 }
 
 TEST_F(StateChangesTest, WhatWasCommittedBeforeATurnThatFailedIsNewsToTheNextInstance) {
-  ClassSettings settings;
-  settings.max_events = 1;
-  shard_.restart({}, settings);
+  shard_.restart({}, settings_with(&ClassSettings::max_events, 1));
   bool hangs = true;
   shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kRequest && std::exchange(hangs, false)) {
       EXPECT_FALSE(host.set_state(0, "1").has_error());
       return {};
     }
-    return event.call == 0 ? Result<void>() : host.complete(event.call, std::string_view());
+    return complete(host, event);
   };
   shard_.script.on_result = [](HostCalls& host, const OperationResult&) {
     EXPECT_FALSE(host.set_state(0, "2").has_error());
     host.storage_failed("the test says so");
   };
-  const auto failed = shard_.request("POST");
-  shard_.settle();
+  const auto failed = shard_.ask("POST");
   ASSERT_EQ(std::ranges::count(shard_.script.history, "state_changed |1"), 0) << "it has to wait";
   shard_.runtime().post(shard_.script.host->handle(), 1);
   shard_.settle();

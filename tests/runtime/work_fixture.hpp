@@ -30,8 +30,7 @@ class WorkTest : public ::testing::Test {
         order.emplace_back(event.name);
         if (on_work) return on_work(host, event);
       }
-      if (event.call != 0) return host.complete(event.call, std::string_view());
-      return {};
+      return complete(host, event);
     };
   }
 
