@@ -49,10 +49,33 @@ class AdmissionTest : public ::testing::Test {
   };
 
   Agent& agent() { return agents_.emplace_back(*this); }
+  Agent& object() {
+    Agent& made = agent();
+    made.object = true;
+    return made;
+  }
   Agent& resident() {
     Agent& made = agent();
     admission_.residents().enter(made);
     return made;
+  }
+  // The one resident that leaves, beside a busy one.
+  Agent& resident_that_leaves() {
+    Agent& made = resident();
+    (void)resident();
+    made.leave_for_room();
+    return made;
+  }
+  // An agent that has asked, and waits.
+  Agent& waiter(bool is_object = false) {
+    Agent& made = is_object ? object() : agent();
+    EXPECT_EQ(admission_.ask(made).answer, Said::kWait);
+    return made;
+  }
+  void expect_refused(Agent& refused, RoomLack lack) {
+    const Admission::Verdict verdict = admission_.ask(refused);
+    EXPECT_EQ(verdict.answer, Said::kRefused);
+    EXPECT_EQ(verdict.lack, lack);
   }
   void has_left(Agent& gone) {
     admission_.left(gone);
@@ -76,38 +99,23 @@ TEST_F(AdmissionTest, WhereThereIsRoomAnAgentComesIn) {
 TEST_F(AdmissionTest, P1_WithAllBusyAnAgentIsRefused) {
   (void)resident();
   (void)resident();
-  const Admission::Verdict verdict = admission_.ask(agent());
-  EXPECT_EQ(verdict.answer, Said::kRefused);
-  EXPECT_EQ(verdict.lack, RoomLack::kAgents);
+  expect_refused(agent(), RoomLack::kAgents);
 }
 
 TEST_F(AdmissionTest, P1_NoneComesInWithoutDescriptors) {
   has_files_ = false;
-  const Admission::Verdict verdict = admission_.ask(agent());
-  EXPECT_EQ(verdict.answer, Said::kRefused);
-  EXPECT_EQ(verdict.lack, RoomLack::kFiles);
+  expect_refused(agent(), RoomLack::kFiles);
 }
 
 TEST_F(AdmissionTest, P1_WithoutDescriptorsAnIdleOneLeavesAndOneWaitsForThem) {
   Agent& idle = resident();
   idle.idle = true;
   has_files_ = false;
-  Agent& comes = agent();
-  EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
+  Agent& comes = waiter();
   EXPECT_TRUE(idle.leaving);
   has_files_ = true;
   has_left(idle);
   EXPECT_TRUE(comes.is_resident());
-}
-
-TEST_F(AdmissionTest, P3_TheLeastRecentlyUsedIdleOneLeaves) {
-  Agent& first = resident();
-  Agent& second = resident();
-  first.idle = second.idle = true;
-  admission_.residents().used(first, loop_.clock().steady_now());
-  EXPECT_EQ(admission_.ask(agent()).answer, Said::kWait);
-  EXPECT_TRUE(second.leaving);
-  EXPECT_FALSE(first.leaving);
 }
 
 // However slowly those leave.
@@ -116,10 +124,7 @@ TEST_F(AdmissionTest, P1_AResidentThatLeavesKeepsItsRoomUntilItHasLeft) {
   Agent& second = resident();
   first.idle = second.idle = true;
   std::vector<Agent*> comes;
-  for (int i = 0; i < 5; ++i) {
-    comes.push_back(&agent());
-    EXPECT_EQ(admission_.ask(*comes.back()).answer, Said::kWait);
-  }
+  for (int i = 0; i < 5; ++i) comes.push_back(&waiter());
   EXPECT_TRUE(first.leaving && second.leaving) << "several leave at a time";
   loop_.advance(milliseconds(1'000));
   EXPECT_EQ(admission_.residents().size(), 2U);
@@ -130,15 +135,11 @@ TEST_F(AdmissionTest, P1_AResidentThatLeavesKeepsItsRoomUntilItHasLeft) {
 }
 
 TEST_F(AdmissionTest, O14_ForAnObjectTooManyAnIdleObjectLeavesOrItIsRefused) {
-  Agent& object = agent();
-  object.object = true;
+  Agent& object = this->object();
   EXPECT_EQ(admission_.ask(object).answer, Said::kComeIn);
   admission_.residents().enter(object);
-  Agent& next = agent();
-  next.object = true;
-  const Admission::Verdict verdict = admission_.ask(next);
-  EXPECT_EQ(verdict.answer, Said::kRefused) << "the only object is busy";
-  EXPECT_EQ(verdict.lack, RoomLack::kObjects);
+  Agent& next = this->object();
+  expect_refused(next, RoomLack::kObjects);  // the only object is busy
   EXPECT_EQ(admission_.ask(agent()).answer, Said::kComeIn) << "others have room";
   object.idle = true;
   admission_.may_be_idle(object);
@@ -178,11 +179,6 @@ class AdmissionElsewhereTest : public AdmissionTest {
     places_.join(elsewhere_, other_);
     EXPECT_TRUE(places_.take());
   }
-  Agent& object() {
-    Agent& made = agent();
-    made.object = true;
-    return made;
-  }
   void run() {
     for (int i = 0; i < 3; ++i) {
       loop_.settle();
@@ -198,8 +194,7 @@ class AdmissionElsewhereTest : public AdmissionTest {
 
 TEST_F(AdmissionElsewhereTest, O14_AnObjectWaitsForAPlaceThatAnotherShardSpares) {
   other_is_idle();
-  Agent& comes = object();
-  EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
+  Agent& comes = waiter(true);
   loop_.settle();
   EXPECT_FALSE(other_.spared);
   run();
@@ -211,8 +206,7 @@ TEST_F(AdmissionElsewhereTest, O14_AnObjectWaitsForAPlaceThatAnotherShardSpares)
 TEST_F(AdmissionElsewhereTest, O14_TheShardsAreAskedAgainIfThatObjectIsInUseMeanwhile) {
   other_is_idle();
   other_.is_used_meanwhile = true;
-  Agent& comes = object();
-  EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
+  Agent& comes = waiter(true);
   elsewhere_.settle();
   loop_.settle();
   elsewhere_.settle();  // it does not spare its object
@@ -224,8 +218,7 @@ TEST_F(AdmissionElsewhereTest, O14_TheShardsAreAskedAgainIfThatObjectIsInUseMean
 }
 
 TEST_F(AdmissionElsewhereTest, O14_AnObjectIsRefusedIfNoneIsIdleAndOthersForAMoment) {
-  Agent& comes = object();
-  EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
+  Agent& comes = waiter(true);
   run();
   EXPECT_EQ(comes.refused, RoomLack::kObjects);
   Agent& next = object();
@@ -236,8 +229,7 @@ TEST_F(AdmissionElsewhereTest, O14_AnObjectIsRefusedIfNoneIsIdleAndOthersForAMom
 
 TEST_F(AdmissionElsewhereTest, APlaceThatTheFirstOfTheLineCannotUseIsGivenBack) {
   other_is_idle();
-  Agent& comes = object();
-  EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
+  Agent& comes = waiter(true);
   comes.wanted = false;
   run();
   EXPECT_FALSE(comes.is_resident());
@@ -246,8 +238,7 @@ TEST_F(AdmissionElsewhereTest, APlaceThatTheFirstOfTheLineCannotUseIsGivenBack) 
 
 TEST_F(AdmissionElsewhereTest, O14_APlaceThatIsBeingFreedIsWaitedFor) {
   places_.leaving();  // of the other shard
-  Agent& comes = object();
-  EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
+  Agent& comes = waiter(true);
   run();
   loop_.advance(milliseconds(1'000));
   run();
@@ -260,8 +251,7 @@ TEST_F(AdmissionElsewhereTest, O14_APlaceThatIsBeingFreedIsWaitedFor) {
 
 TEST_F(AdmissionElsewhereTest, P4_APlaceThatIsBeingFreedIsNotWaitedForForEver) {
   places_.leaving();
-  Agent& comes = object();
-  EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
+  Agent& comes = waiter(true);
   run();
   loop_.advance(Admission::kLongestWait - milliseconds(100));
   run();
@@ -272,8 +262,7 @@ TEST_F(AdmissionElsewhereTest, P4_APlaceThatIsBeingFreedIsNotWaitedForForEver) {
 
 TEST_F(AdmissionElsewhereTest, P2_AgentsThatNeedNoPlaceDoNotWaitForObjects) {
   other_is_idle();
-  Agent& comes = object();
-  EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
+  (void)waiter(true);
   EXPECT_EQ(admission_.ask(agent()).answer, Said::kComeIn);
   EXPECT_EQ(admission_.ask(object()).answer, Said::kWait) << "behind the first object";
 }
@@ -283,11 +272,9 @@ TEST_F(AdmissionElsewhereTest, P2_AnObjectWithItsPlaceStandsBehindThoseThatWaitF
   Agent& leaves_later = resident();
   leaves.leave_for_room();
   leaves_later.leave_for_room();
-  Agent& first = agent();
-  EXPECT_EQ(admission_.ask(first).answer, Said::kWait);
+  Agent& first = waiter();
   other_is_idle();
-  Agent& comes = object();
-  EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
+  Agent& comes = waiter(true);
   run();
   EXPECT_TRUE(other_.spared);
   has_left(leaves);
@@ -299,12 +286,9 @@ TEST_F(AdmissionElsewhereTest, P2_AnObjectWithItsPlaceStandsBehindThoseThatWaitF
 }
 
 TEST_F(AdmissionElsewhereTest, AnObjectThatWaitsForRoomInVainGivesItsPlaceBack) {
-  (void)resident();
-  Agent& leaves = resident();
-  leaves.leave_for_room();
+  (void)resident_that_leaves();
   other_is_idle();
-  Agent& comes = object();
-  EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
+  Agent& comes = waiter(true);
   run();
   ASSERT_TRUE(other_.spared);
   loop_.advance(Admission::kLongestWait);
@@ -317,9 +301,7 @@ TEST_F(AdmissionElsewhereTest, AnObjectThatIsRefusedForRoomGivesItsPlaceBack) {
   places_.give_back();
   (void)resident();
   (void)resident();
-  const Admission::Verdict verdict = admission_.ask(object());
-  EXPECT_EQ(verdict.answer, Said::kRefused);
-  EXPECT_EQ(verdict.lack, RoomLack::kAgents);
+  expect_refused(object(), RoomLack::kAgents);
   EXPECT_TRUE(places_.take());
 }
 
@@ -331,16 +313,10 @@ class AdmissionWithPlacesTest : public AdmissionTest {
 
 // Otherwise objects of other shards would leave for places that stay unused.
 TEST_F(AdmissionWithPlacesTest, P2_ObjectsThatWaitForRoomHoldOnePlace) {
-  (void)resident();
-  Agent& leaves = resident();
-  leaves.leave_for_room();
+  (void)resident_that_leaves();
   EXPECT_EQ(admission_.ask(agent()).answer, Said::kWait);
   std::vector<Agent*> objects;
-  for (int i = 0; i < 5; ++i) {
-    objects.push_back(&agent());
-    objects.back()->object = true;
-    EXPECT_EQ(admission_.ask(*objects.back()).answer, Said::kWait);
-  }
+  for (int i = 0; i < 5; ++i) objects.push_back(&waiter(true));
   loop_.settle();
   int free = 0;
   while (places_.take()) ++free;
@@ -371,11 +347,8 @@ TEST_F(AdmissionTest, P2_WhoeverComesWhileOthersWaitStandsBehindThem) {
 }
 
 TEST_F(AdmissionTest, P4_ItWaitsWhileOneIsLeavingAndNotForEver) {
-  Agent& leaves = resident();
-  (void)resident();
-  leaves.leave_for_room();
-  Agent& comes = agent();
-  EXPECT_EQ(admission_.ask(comes).answer, Said::kWait);
+  (void)resident_that_leaves();
+  Agent& comes = waiter();
   loop_.advance(Admission::kLongestWait - milliseconds(100));
   EXPECT_FALSE(comes.refused);
   loop_.advance(milliseconds(200));
@@ -383,13 +356,9 @@ TEST_F(AdmissionTest, P4_ItWaitsWhileOneIsLeavingAndNotForEver) {
 }
 
 TEST_F(AdmissionTest, WhatIsNotWantedAnyMoreLeavesTheLine) {
-  Agent& leaves = resident();
-  (void)resident();
-  leaves.leave_for_room();
-  Agent& comes = agent();
-  Agent& next = agent();
-  (void)admission_.ask(comes);
-  (void)admission_.ask(next);
+  Agent& leaves = resident_that_leaves();
+  Agent& comes = waiter();
+  Agent& next = waiter();
   comes.wanted = false;
   has_left(leaves);
   EXPECT_EQ(comes.refused, RoomLack::kNothing);
@@ -397,11 +366,8 @@ TEST_F(AdmissionTest, WhatIsNotWantedAnyMoreLeavesTheLine) {
 }
 
 TEST_F(AdmissionTest, OneWhoseDescriptorsWereTakenIsFirstAgain) {
-  Agent& leaves = resident();
-  (void)resident();
-  leaves.leave_for_room();
-  Agent& waits = agent();
-  (void)admission_.ask(waits);
+  Agent& leaves = resident_that_leaves();
+  Agent& waits = waiter();
   Agent& unlucky = agent();
   EXPECT_TRUE(admission_.ask_again(unlucky));
   has_left(leaves);
@@ -410,11 +376,8 @@ TEST_F(AdmissionTest, OneWhoseDescriptorsWereTakenIsFirstAgain) {
 }
 
 TEST_F(AdmissionTest, P4_TheWaitOfOneWhoseDescriptorsWereTakenGoesOn) {
-  Agent& leaves = resident();
-  (void)resident();
-  leaves.leave_for_room();
-  Agent& unlucky = agent();
-  (void)admission_.ask(unlucky);
+  Agent& leaves = resident_that_leaves();
+  Agent& unlucky = waiter();
   loop_.advance(milliseconds(3'000));
   has_left(leaves);
   ASSERT_TRUE(unlucky.is_resident());
@@ -425,11 +388,8 @@ TEST_F(AdmissionTest, P4_TheWaitOfOneWhoseDescriptorsWereTakenGoesOn) {
 }
 
 TEST_F(AdmissionTest, TheWaitOfOneThatHasLeftIsForgotten) {
-  Agent& leaves = resident();
-  (void)resident();
-  leaves.leave_for_room();
-  Agent& comes = agent();
-  (void)admission_.ask(comes);
+  Agent& leaves = resident_that_leaves();
+  Agent& comes = waiter();
   loop_.advance(milliseconds(3'000));
   has_left(leaves);
   ASSERT_TRUE(comes.is_resident());
@@ -441,9 +401,7 @@ TEST_F(AdmissionTest, TheWaitOfOneThatHasLeftIsForgotten) {
 }
 
 TEST_F(AdmissionTest, DroppingOutIsToldOnce) {
-  Agent& leaves = resident();
-  (void)resident();
-  leaves.leave_for_room();
+  Agent& leaves = resident_that_leaves();
   Agent& comes = agent();
   EXPECT_FALSE(admission_.drop_out(comes));
   (void)admission_.ask(comes);
@@ -451,17 +409,6 @@ TEST_F(AdmissionTest, DroppingOutIsToldOnce) {
   EXPECT_FALSE(admission_.drop_out(comes));
   has_left(leaves);
   EXPECT_FALSE(comes.is_resident());
-}
-
-TEST_F(AdmissionTest, WithNoneIdleAllAreLookedAtOnlyNowAndThen) {
-  Agent& one = resident();
-  (void)resident();
-  EXPECT_EQ(admission_.ask(agent()).answer, Said::kRefused);
-  one.idle = true;  // without saying so
-  EXPECT_EQ(admission_.ask(agent()).answer, Said::kRefused);
-  loop_.advance(milliseconds(100));
-  EXPECT_EQ(admission_.ask(agent()).answer, Said::kWait);
-  EXPECT_TRUE(one.leaving);
 }
 
 // ---- callers, and work --------------------------------------------------------------------------

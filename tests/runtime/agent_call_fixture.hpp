@@ -108,6 +108,23 @@ class CallingClass final : public AgentClass {
   CallingScript& script_;
 };
 
+// Methods that answer at once: with this, with an error, or with their arguments.
+inline CallingScript::Method answer_with(const std::string& json) {
+  return [json](HostCalls& host, const AgentEvent& event) {
+    EXPECT_TRUE(host.complete(event.call, std::string_view(json)));
+  };
+}
+inline CallingScript::Method answer_with(Errc code, const std::string& text) {
+  return [code, text](HostCalls& host, const AgentEvent& event) {
+    EXPECT_TRUE(host.complete(event.call, Error{code, text}));
+  };
+}
+inline void echo(HostCalls& host, const AgentEvent& event) {
+  EXPECT_TRUE(host.complete(event.call, event.body));
+}
+// A method that stays open.
+inline void keep_waiting(HostCalls&, const AgentEvent&) {}
+
 // Classes "Asking" and "ToldRoom" (at asking and told-room).
 class AgentCallTest : public ::testing::Test {
  protected:
@@ -178,6 +195,15 @@ class AgentCallTest : public ::testing::Test {
       if (runtime_->shard_index({std::string(agent_class), name}) == shard) return name;
     }
   }
+  // An agent of Asking on shard 0, and one of ToldRoom, on shard 1 unless the test says another.
+  std::string caller() { return name_on(0, "Asking"); }
+  std::string callee(unsigned shard = 1) { return name_on(shard, "ToldRoom"); }
+  storage::AgentKey asking_agent() { return {"Asking", caller()}; }
+  storage::AgentKey room_agent() { return {"ToldRoom", callee()}; }
+  std::shared_ptr<Answer> go(const std::string& method = "go") {
+    return call(asking_agent(), method);
+  }
+  Told& told() { return asking.told[caller()]; }
   // As an HTTP request, which belongs to no connection: for a method of `agent`.
   std::shared_ptr<Answer> call(const storage::AgentKey& agent, const std::string& method,
                                const std::string& body = "[]") {

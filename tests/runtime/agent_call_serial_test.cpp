@@ -15,10 +15,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-ClassSettings serial_class() {
-  ClassSettings settings;
-  settings.serial_calls = true;
-  return settings;
+ClassSettings serial_class(bool is_serial = true) {
+  return settings_with(&ClassSettings::serial_calls, is_serial);
 }
 
 class SerialCallTest : public AgentCallTest {
@@ -71,7 +69,7 @@ class SerialCallTest : public AgentCallTest {
 
 TEST_F(SerialCallTest, ItHandlesOneCallAtATimeAndTheOthersInOrder) {
   start({}, serial_class());
-  const storage::AgentKey callee{"ToldRoom", name_on(1, "ToldRoom")};
+  const storage::AgentKey callee = room_agent();
   std::vector<CallId> open;
   room.methods["wait"] = [&](HostCalls&, const AgentEvent& event) { open.push_back(event.call); };
   const auto first_answer = call(callee, "wait");
@@ -91,8 +89,8 @@ TEST_F(SerialCallTest, ItHandlesOneCallAtATimeAndTheOthersInOrder) {
 
 TEST_F(SerialCallTest, OthersWaitNoLongerThanTheirTime) {
   start({}, serial_class(), {.call_timeout = milliseconds(1000)});
-  const storage::AgentKey callee{"ToldRoom", name_on(1, "ToldRoom")};
-  room.methods["wait"] = [](HostCalls&, const AgentEvent&) {};
+  const storage::AgentKey callee = room_agent();
+  room.methods["wait"] = keep_waiting;
   const auto running = call(callee, "wait");
   advance(milliseconds(500));
   const auto waiting = call(callee, "wait");
@@ -106,25 +104,23 @@ TEST_F(SerialCallTest, OthersWaitNoLongerThanTheirTime) {
 
 TEST_F(SerialCallTest, OneThatWaitsInTheQueueIsGivenUpThere) {
   start({}, serial_class());
-  const std::string callee = name_on(1, "ToldRoom");
-  room.methods["wait"] = [](HostCalls&, const AgentEvent&) {};
-  call({"ToldRoom", callee}, "wait");
-  const std::string caller = name_on(0, "Asking");
+  room.methods["wait"] = keep_waiting;
+  call({"ToldRoom", callee()}, "wait");
   asking.methods["go"] = [&](HostCalls& host, const AgentEvent& event) {
     EXPECT_TRUE(host.start_call(
-        {.agent_class = "ToldRoom", .name = callee, .method = "wait", .timeout_ms = 100}, 1));
+        {.agent_class = "ToldRoom", .name = callee(), .method = "wait", .timeout_ms = 100}, 1));
     EXPECT_TRUE(host.complete(event.call, std::string_view()));
   };
-  call({"Asking", caller}, "go");
+  go();
   EXPECT_EQ(room.begun.size(), 1U);
   advance(milliseconds(200));
-  EXPECT_EQ(asking.told[caller], Told{"end timeout: the agent did not answer in time"})
+  EXPECT_EQ(told(), Told{"end timeout: the agent did not answer in time"})
       << "and it has not begun";
 }
 
 TEST_F(SerialCallTest, WhatAClientSendsBehindACallThatWaitsStaysBehindIt) {
   start({}, serial_class());
-  const storage::AgentKey callee{"ToldRoom", name_on(1, "ToldRoom")};
+  const storage::AgentKey callee = room_agent();
   Shard& shard = runtime_->shard(1);
   std::vector<CallId> open;
   room.methods["wait"] = [&](HostCalls&, const AgentEvent& event) { open.push_back(event.call); };
@@ -151,7 +147,7 @@ TEST_F(SerialCallTest, WhatAClientSendsBehindACallThatWaitsStaysBehindIt) {
 
 TEST_F(SerialCallTest, ASerialAgentThatCallsItselfIsToldSo) {
   start(serial_class());
-  const storage::AgentKey self{"Asking", name_on(0, "Asking")};
+  const storage::AgentKey self = asking_agent();
   forward(asking, "go", self, "go");
   EXPECT_EQ(call(self, "go")->end,
             "error conflict: agent Asking \"" + self.name + "\" waits for this call");
@@ -160,8 +156,8 @@ TEST_F(SerialCallTest, ASerialAgentThatCallsItselfIsToldSo) {
 
 TEST_F(SerialCallTest, ACircleThroughOthersIsAnErrorAtOnce) {
   start(serial_class());
-  const storage::AgentKey serial{"Asking", name_on(0, "Asking")};
-  const storage::AgentKey other{"ToldRoom", name_on(1, "ToldRoom")};
+  const storage::AgentKey serial = asking_agent();
+  const storage::AgentKey other = room_agent();
   forward(asking, "go", other, "back");
   forward(room, "back", serial, "go");
   EXPECT_EQ(call(serial, "go")->end,
@@ -174,7 +170,7 @@ TEST_F(SerialCallTest, ACircleThroughOthersIsAnErrorAtOnce) {
 TEST_F(SerialCallTest, AnExclusiveCallWaitsForOthersAndClientsWaitBehindIt) {
   room.exclusive = {"alone"};
   start();
-  const storage::AgentKey callee{"ToldRoom", name_on(1, "ToldRoom")};
+  const storage::AgentKey callee = room_agent();
   std::vector<std::pair<std::string, CallId>> open;
   for (const std::string method : {"plain", "alone"}) {
     room.methods[method] = [&open, method](HostCalls&, const AgentEvent& event) {
@@ -194,14 +190,14 @@ TEST_F(SerialCallTest, AnExclusiveCallWaitsForOthersAndClientsWaitBehindIt) {
   };
   for (const char* const method : {"plain", "alone", "plain"}) call_as_client(callee, method);
   EXPECT_EQ(begun(), std::vector<std::string>{"plain"});
-  const auto of_an_agent = call({"Asking", name_on(0, "Asking")}, "go");
+  const auto of_an_agent = go();
   EXPECT_EQ(open.size(), 2U) << "what is in progress may wait for the caller";
   end(0);
   EXPECT_EQ(open.size(), 2U);
   end(1);
   EXPECT_EQ(begun(), (std::vector<std::string>{"plain", "plain", "alone"}));
   EXPECT_EQ(of_an_agent->end, "ok 1");
-  const auto late = call({"Asking", name_on(0, "Asking")}, "go");
+  const auto late = go();
   EXPECT_EQ(open.size(), 3U) << "nothing runs beside it";
   end(2);
   EXPECT_EQ(open.size(), 5U) << "both plain ones";
@@ -210,13 +206,9 @@ TEST_F(SerialCallTest, AnExclusiveCallWaitsForOthersAndClientsWaitBehindIt) {
 TEST_F(SerialCallTest, AClientThatStillConnectsHoldsUpNoOther) {
   room.exclusive = {"alone"};
   for (const bool serial : {true, false}) {
-    ClassSettings settings;
-    settings.serial_calls = serial;
-    start({}, settings);
-    const storage::AgentKey callee{"ToldRoom", name_on(1, "ToldRoom")};
-    room.methods["alone"] = [](HostCalls& host, const AgentEvent& event) {
-      EXPECT_TRUE(host.complete(event.call, std::string_view("1")));
-    };
+    start({}, serial_class(serial));
+    const storage::AgentKey callee = room_agent();
+    room.methods["alone"] = answer_with("1");
     room.holds_connects = true;
     const auto connecting = call_as_client(callee, "alone");
     room.holds_connects = false;
@@ -237,12 +229,10 @@ TEST_F(SerialCallTest, ACircleThroughACallThatRunsAloneIsAnErrorAtOnce) {
       {"alone_then_plain", true}, {"plain_then_alone", true}, {"plain_then_plain", false}};
   asking.exclusive = {"alone", "alone_then_plain"};
   start();
-  const storage::AgentKey one{"Asking", name_on(0, "Asking")};
-  const storage::AgentKey other{"ToldRoom", name_on(1, "ToldRoom")};
+  const storage::AgentKey one = asking_agent();
+  const storage::AgentKey other = room_agent();
   for (const std::string method : {"plain", "alone"}) {
-    asking.methods[method] = [](HostCalls& host, const AgentEvent& event) {
-      EXPECT_TRUE(host.complete(event.call, std::string_view("1")));
-    };
+    asking.methods[method] = answer_with("1");
     forward(room, "back_to_" + method, one, method);
   }
   for (const Case& each : cases) {
@@ -257,26 +247,21 @@ TEST_F(SerialCallTest, ACircleThroughACallThatRunsAloneIsAnErrorAtOnce) {
 
 TEST_F(SerialCallTest, ACircleOfConcurrentAgentsIsNone) {
   start();
-  const storage::AgentKey one{"Asking", name_on(0, "Asking")};
-  const storage::AgentKey other{"ToldRoom", name_on(1, "ToldRoom")};
+  const storage::AgentKey one = asking_agent();
+  const storage::AgentKey other = room_agent();
   forward(asking, "go", other, "back");
   forward(room, "back", one, "end");
-  asking.methods["end"] = [](HostCalls& host, const AgentEvent& event) {
-    EXPECT_TRUE(host.complete(event.call, std::string_view("1")));
-  };
+  asking.methods["end"] = answer_with("1");
   EXPECT_EQ(call(one, "go")->end, "ok 1");
 }
 
 TEST_F(SerialCallTest, TwoThatCallEachOtherForTwoClientsDoNotBothWait) {
   start(serial_class(), serial_class());
-  const storage::AgentKey one{"Asking", name_on(0, "Asking")};
-  const storage::AgentKey other{"ToldRoom", name_on(1, "ToldRoom")};
+  const storage::AgentKey one = asking_agent();
+  const storage::AgentKey other = room_agent();
   forward(asking, "go", other, "end");
   forward(room, "go", one, "end");
-  for (CallingScript* const script : {&asking, &room})
-    script->methods["end"] = [](HostCalls& host, const AgentEvent& event) {
-      EXPECT_TRUE(host.complete(event.call, std::string_view("1")));
-    };
+  for (CallingScript* const script : {&asking, &room}) script->methods["end"] = answer_with("1");
   // Both begin before either gets a result.
   const auto request = [&](const storage::AgentKey& key, const std::string& segment) {
     auto answer = std::make_shared<Answer>();
@@ -297,10 +282,8 @@ TEST_F(SerialCallTest, TwoThatCallEachOtherForTwoClientsDoNotBothWait) {
 
 TEST_F(SerialCallTest, ACallOfNoEventWaitsForItsTurn) {
   start(serial_class());
-  const storage::AgentKey self{"Asking", name_on(0, "Asking")};
-  asking.methods["end"] = [](HostCalls& host, const AgentEvent& event) {
-    EXPECT_TRUE(host.complete(event.call, std::string_view()));
-  };
+  const storage::AgentKey self = asking_agent();
+  asking.methods["end"] = answer_with("");
   asking.methods["go"] = [&](HostCalls& host, const AgentEvent& event) {
     EXPECT_TRUE(
         host.start_call({.agent_class = self.agent_class, .name = self.name, .method = "end"}, 1));

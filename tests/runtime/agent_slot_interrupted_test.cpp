@@ -1,5 +1,7 @@
-// Which events an eviction interrupts, and which are delivered again: promise P6 of AgentSlot.
-#include "runtime/absent_class_fixture.hpp"
+// An agent's slot while its class is not loaded; and which events an eviction interrupts, and which
+// are delivered again: promise P6 of AgentSlot. The change to another version:
+// class_rollout_test.cpp.
+#include "fakes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +13,95 @@ namespace {
 using namespace testing;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+
+// A class that is removed while its agents live, and comes back.
+class AbsentClassTest : public ::testing::Test {
+ protected:
+  // Removes the class and its agents.
+  void take_away() {
+    served_ = shard_.runtime().classes().remove("counter");
+    shard_.versions().leave(served_, EvictReason::kPluginRemoved, false);
+    shard_.settle();
+  }
+  void put_back() {
+    shard_.runtime().classes().put(served_);
+    shard_.versions().class_is_back("counter");
+    shard_.settle();
+  }
+  void give_up() {
+    shard_.runtime().classes().give_up("counter");
+    shard_.versions().class_is_gone("counter");
+    shard_.settle();
+  }
+  [[nodiscard]] std::ptrdiff_t seen(const std::string& what) const {
+    return std::ranges::count(shard_.script.history, what);
+  }
+
+  std::shared_ptr<const ServedClass> served_;
+  ShardFixture shard_;
+};
+
+class AgentSlotVersionsTest : public AbsentClassTest {};
+
+TEST_F(AgentSlotVersionsTest, WhatAClientSentBeforeItLeftIsDeliveredWhenTheClassIsBack) {
+  const auto client = shard_.join();
+  take_away();
+  shard_.shard().message(client.id, "last words", FrameKind::kText);
+  shard_.leave(client, 1000, "bye", true);
+  EXPECT_EQ(seen("message |last words"), 0);
+  put_back();
+  EXPECT_EQ(seen("message |last words"), 1);
+  EXPECT_EQ(seen("close bye|"), 1);
+  EXPECT_EQ(shard_.shard().counts().connections, 0U);
+}
+
+TEST_F(AgentSlotVersionsTest, WhoLeftWhileTheClassWasAwaitedIsForgottenWhenItIsGivenUp) {
+  const auto client = shard_.join();
+  take_away();
+  shard_.leave(client, 1000, "bye", true);
+  give_up();
+  EXPECT_EQ(shard_.shard().counts().connections, 0U);
+  EXPECT_EQ(shard_.shard().counts().slots, 0U);
+}
+
+TEST_F(AgentSlotVersionsTest, ClientsOfAClassAndOfAllBelowItCanBeSentAway) {
+  const auto client = shard_.connect();
+  ConnectRequest request;
+  request.target = "/agents/counter/a/sub/counter/b";
+  const auto below = shard_.connect(kUsualAgent.child("Counter", "b"), std::move(request));
+  shard_.settle();
+  const auto told = std::pair(client.sight->size(), below.sight->size());
+  shard_.versions().end_clients("Other", 1012, "not these");
+  shard_.settle();
+  EXPECT_EQ(std::pair(client.sight->size(), below.sight->size()), told) << "another class";
+  shard_.versions().end_clients("Counter", 1012, "come again");
+  shard_.settle();
+  EXPECT_EQ(client.sight->back(), "close 1012 come again");
+  EXPECT_EQ(below.sight->back(), "close 1012 come again");
+}
+
+TEST_F(AgentSlotVersionsTest, WhoWaitsForAClassIsToldWhenTheServerStops) {
+  const auto client = shard_.join();
+  take_away();
+  const auto answer = shard_.ask(client, "who");
+  ASSERT_EQ(answer->end, std::nullopt);
+  shard_.restart();
+  EXPECT_EQ(answer->end, "error closing: the server is shutting down");
+}
+
+TEST_F(AgentSlotVersionsTest, AnAgentThatFindsNoRoomKeepsNoCode) {
+  shard_.restart({.max_live_agents = 1});
+  shard_.script.on_event = on(EventKind::kRequest, hang);
+  const auto patient = shard_.connect("patient");  // whose slot stays
+  shard_.loop.advance(seconds(1'000));
+  ASSERT_EQ(shard_.script.alive, 0);
+  const auto busy = shard_.ask("GET", "", "busy");
+  const std::weak_ptr<const ServedClass> served = shard_.runtime().classes().find("counter");
+  const auto before = served.use_count();
+  shard_.say(patient, "hi");
+  EXPECT_EQ(patient.sight->back(), "close 1013 too many agents are busy; try again later");
+  EXPECT_EQ(served.use_count(), before);
+}
 
 constexpr std::string_view kTryAgain = "error closing: the agent was evicted (admin); try again";
 
@@ -35,16 +126,12 @@ class AgentSlotInterruptedTest : public AbsentClassTest {
       return host.complete(event.call, std::string_view(std::to_string(life_)));
     };
   }
-  // Does `what` as the agent, in a turn of its own.
-  void as_agent(std::function<void(HostCalls&)> what) {
-    shard_.script.on_result = [what = std::move(what)](HostCalls& host, const OperationResult&) {
-      what(host);
-    };
-    ASSERT_TRUE(shard_.runtime().post(shard_.script.host->handle(), 1));
-    shard_.settle();
+  void restart(RuntimeLimits limits) {
+    shard_.restart(limits);
+    set_up();
   }
   void evict() {
-    as_agent([](HostCalls& host) { ASSERT_TRUE(host.evict()); });
+    shard_.act([](HostCalls& host) { ASSERT_TRUE(host.evict()); });
   }
   // The next life answers what this one left open.
   void evict_and_answer() {
@@ -95,8 +182,7 @@ TEST_F(AgentSlotInterruptedTest, P6_CallsComeAgainInTheirOrderAndBeforeWhatWaits
                         shard_.call(one, "more", "[3]")};
   shard_.settle();
   hanging_.clear();
-  shard_.script.on_result = [](HostCalls& host, const OperationResult&) { (void)host.evict(); };
-  shard_.runtime().post(shard_.script.host->handle(), 1);
+  shard_.begin_act([](HostCalls& host) { (void)host.evict(); });
   shard_.loop.step();  // the eviction is under way, its end is posted
   shard_.shard().message(two.id, "later", FrameKind::kText);
   history().clear();
@@ -109,7 +195,7 @@ TEST_F(AgentSlotInterruptedTest, P6_CallsComeAgainInTheirOrderAndBeforeWhatWaits
 
 TEST_F(AgentSlotInterruptedTest, P6_AnAnswerThatHasBegunIsNotBegunAgain) {
   const auto answer = shard_.ask(shard_.connect(), "get");
-  as_agent([this](HostCalls& host) {
+  shard_.act([this](HostCalls& host) {
     EXPECT_TRUE(host.emit(shard_.script.open_calls.at(0), "\"part\""));
   });
   evict_and_answer();
@@ -130,7 +216,7 @@ TEST_F(AgentSlotInterruptedTest, P6_ACallWhoseClientHasLeftIsNotRunAgain) {
 TEST_F(AgentSlotInterruptedTest, P6_NorOneWhoseClientTheAgentHasClosed) {
   const auto client = shard_.connect();
   shard_.ask(client, "get");
-  as_agent([&](HostCalls& host) { EXPECT_TRUE(host.close(client.id, 4000, "enough")); });
+  shard_.act([&](HostCalls& host) { EXPECT_TRUE(host.close(client.id, 4000, "enough")); });
   ASSERT_EQ(client.sight->back(), "close 4000 enough");
   evict_and_answer();
   EXPECT_EQ(seen("call get|[]"), 1);
@@ -167,8 +253,7 @@ TEST_F(AgentSlotInterruptedTest, P6_ACallThatEvictsItsAgentEachTimeComesToAnEnd)
 }
 
 TEST_F(AgentSlotInterruptedTest, P6_TheTimeOfACallGoesOn) {
-  shard_.restart({.call_timeout = milliseconds(10'000)});
-  set_up();
+  restart({.call_timeout = milliseconds(10'000)});
   const auto answer = shard_.call(shard_.connect(), "get");
   shard_.loop.advance(milliseconds(6'000));
   EXPECT_EQ(deadline_ms_, 10'000U);
@@ -184,8 +269,7 @@ TEST_F(AgentSlotInterruptedTest, P6_TheTimeOfACallGoesOn) {
 }
 
 TEST_F(AgentSlotInterruptedTest, P6_ItGoesOnWhileTheCallWaitsForItsClass) {
-  shard_.restart({.call_timeout = milliseconds(10'000)});
-  set_up();
+  restart({.call_timeout = milliseconds(10'000)});
   const auto client = shard_.connect();
   const auto first = shard_.call(client, "get");
   shard_.loop.advance(milliseconds(4'000));
@@ -207,18 +291,14 @@ TEST_F(AgentSlotInterruptedTest, P6_ACallWaitsForItsClassAsItsClientDoes) {
   const auto answer = shard_.ask(shard_.connect(), "get");
   take_away();
   EXPECT_EQ(answer->end, std::nullopt);
-  shard_.runtime().classes().give_up("counter");
-  shard_.versions().class_is_gone("counter");
-  shard_.settle();
+  give_up();
   EXPECT_EQ(answer->end, "error unavailable: the class is not loaded");
 }
 
 TEST_F(AgentSlotInterruptedTest, P6_AMethodThatTheNextVersionDoesNotHaveIsNotFound) {
   const auto answer = shard_.ask(shard_.connect(), "get");
-  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kCall) return Error{Errc::kNotFound, "Method get does not exist"};
-    return complete(host, event);
-  };
+  shard_.script.on_event =
+      on(EventKind::kCall, fail_with(Errc::kNotFound, "Method get does not exist"));
   evict();
   EXPECT_EQ(answer->end, "error not_found: Method get does not exist");
 }
@@ -227,7 +307,7 @@ TEST_F(AgentSlotInterruptedTest, P6_ASecondStartThatFailsAnswersTheCall) {
   const auto answer = shard_.ask(shard_.connect(), "get");
   shard_.script.on_create = [](HostCalls&) -> Result<void> { return Error{Errc::kPlugin, "no"}; };
   evict();
-  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
+  EXPECT_EQ(answer->end, kFailedToStart);
 }
 
 TEST_F(AgentSlotInterruptedTest, P6_NothingComesAgainWhenTheServerStops) {
@@ -245,29 +325,26 @@ TEST_F(AgentSlotInterruptedTest, P6_WhatWaitsToComeAgainIsToldWhenTheServerStops
 
 TEST_F(AgentSlotInterruptedTest, P6_NothingComesAgainAfterADestruction) {
   const auto answer = shard_.ask(shard_.connect(), "get");
-  as_agent([](HostCalls& host) { ASSERT_TRUE(host.destroy()); });
+  shard_.act([](HostCalls& host) { ASSERT_TRUE(host.destroy()); });
   EXPECT_EQ(answer->end, "error not_found: the agent was destroyed");
   EXPECT_EQ(seen("call get|[]"), 1);
 }
 
 TEST_F(AgentSlotInterruptedTest, P6_NothingComesAgainWhenStorageHasFailed) {
   const auto answer = shard_.ask(shard_.connect(), "get");
-  as_agent([](HostCalls& host) { host.storage_failed("the disk is gone"); });
-  EXPECT_EQ(answer->end,
-            "error internal: the agent's storage failed; do not count on any of this being saved");
+  shard_.act([](HostCalls& host) { host.storage_failed("the disk is gone"); });
+  EXPECT_EQ(answer->end, kStorageFailed);
   EXPECT_EQ(seen("call get|[]"), 1);
 }
 
 TEST_F(AgentSlotInterruptedTest, P3_WhatFindsNoRoomIsToldToTryAgain) {
-  shard_.restart({.max_waiting = 3});
-  set_up();
+  restart({.max_waiting = 3});
   const auto client = shard_.join();
   const auto first = shard_.call(client, "get", "[1]");
   const auto second = shard_.call(client, "get", "[2]");
   shard_.settle();
   hanging_.clear();
-  shard_.script.on_result = [](HostCalls& host, const OperationResult&) { (void)host.evict(); };
-  shard_.runtime().post(shard_.script.host->handle(), 1);
+  shard_.begin_act([](HostCalls& host) { (void)host.evict(); });
   shard_.loop.step();
   const auto waiting = {shard_.call(client, "get", "[3]"), shard_.call(client, "get", "[4]")};
   shard_.settle();
@@ -277,8 +354,7 @@ TEST_F(AgentSlotInterruptedTest, P3_WhatFindsNoRoomIsToldToTryAgain) {
 }
 
 TEST_F(AgentSlotInterruptedTest, P3_OnlySoManyBytesAreKept) {
-  shard_.restart({.max_waiting_bytes = 100});
-  set_up();
+  restart({.max_waiting_bytes = 100});
   const auto client = shard_.join();
   const auto small = shard_.call(client, "get", "[1]");
   const auto large = shard_.call(client, "get", "[" + std::string(98, ' ') + "]");
@@ -327,7 +403,7 @@ TEST_F(ConnectInterruptedTest, P6_WhatTheClientSendsMeanwhileWaitsForTheSecondCo
   history().clear();
   shard_.say(client, "hi");
   EXPECT_TRUE(history().empty());
-  as_agent([this](HostCalls& host) {
+  shard_.act([this](HostCalls& host) {
     (void)host.complete(shard_.script.open_calls.back(), std::string_view());
   });
   EXPECT_EQ(history(), std::vector<std::string>{"message |hi"});
@@ -382,8 +458,7 @@ TEST_F(ConnectInterruptedTest, AClientThatLeavesMeanwhileIsConnectedOnceMoreAndT
 }
 
 TEST_F(ConnectInterruptedTest, P6_TheTimeOfAConnectGoesOn) {
-  shard_.restart({.call_timeout = milliseconds(10'000)});
-  set_up();
+  restart({.call_timeout = milliseconds(10'000)});
   const auto client = shard_.connect();
   shard_.loop.advance(milliseconds(6'000));
   take_away();
@@ -401,8 +476,7 @@ TEST_F(ConnectInterruptedTest, AConnectThatEvictsItsAgentEachTimeComesToAnEnd) {
     if (event.kind == EventKind::kConnect) return host.evict();
     return complete(host, event);
   };
-  const auto client = shard_.join();
-  EXPECT_EQ(client.sight->back(), "close 1012 the agent restarted while you connected");
+  EXPECT_EQ(shard_.join().sight->back(), "close 1012 the agent restarted while you connected");
   EXPECT_EQ(seen("connect /agents/counter/a|"), 1 + static_cast<int>(Interruptions::kMost));
 }
 
@@ -410,8 +484,7 @@ TEST_F(ConnectInterruptedTest, AClientWaitsForItsClassAndIsClosedWhenThatIsGiven
   const auto client = shard_.join();
   take_away();
   EXPECT_EQ(*client.sight, Sight{"handshake counter/a -"});
-  shard_.runtime().classes().give_up("counter");
-  shard_.versions().class_is_gone("counter");
+  give_up();
   EXPECT_EQ(client.sight->back(), "close 1012 the class is not loaded");
   shard_.leave(client, 1012, "", true);
   EXPECT_EQ(shard_.shard().counts().connections, 0U);
@@ -419,15 +492,10 @@ TEST_F(ConnectInterruptedTest, AClientWaitsForItsClassAndIsClosedWhenThatIsGiven
 
 TEST_F(ConnectInterruptedTest, AClientWhoseSecondConnectIsRefusedIsForgottenWhenItLeaves) {
   const auto client = shard_.join();
-  bool fails = true;
-  shard_.script.on_create = [&](HostCalls&) -> Result<void> {
-    if (fails) return Error{Errc::kPlugin, "no"};
-    return {};
-  };
+  shard_.script.on_create = [](HostCalls&) -> Result<void> { return Error{Errc::kPlugin, "no"}; };
   evict();
-  EXPECT_EQ(client.sight->back(),
-            "close 1011 the agent failed to start; the server's log says why");
-  fails = false;
+  EXPECT_EQ(client.sight->back(), kClosedForFailedStart);
+  shard_.script.on_create = nullptr;
   hanging_.clear();
   shard_.leave(client, 1011, "", true);
   EXPECT_EQ(seen("close |"), 1);
@@ -436,7 +504,7 @@ TEST_F(ConnectInterruptedTest, AClientWhoseSecondConnectIsRefusedIsForgottenWhen
 
 TEST_F(ConnectInterruptedTest, ABrokenAgentStillClosesWhoWasConnecting) {
   const auto client = shard_.join();
-  as_agent([](HostCalls& host) { host.storage_failed("the disk is gone"); });
+  shard_.act([](HostCalls& host) { host.storage_failed("the disk is gone"); });
   EXPECT_EQ(client.sight->back(), "close 1012 the agent restarted while you connected");
   EXPECT_EQ(seen("connect /agents/counter/a|"), 1);
 }

@@ -20,19 +20,9 @@ using std::chrono::milliseconds;
 using testing::Answer;
 using testing::ShardFixture;
 
-// Every agent counts its requests in its state; the body says how many it has seen.
-void count_requests(testing::Script& script) {
-  script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind != EventKind::kRequest) return complete(host, event);
-    const std::string next = host.state() ? std::string(*host.state()) + "1" : "1";
-    if (auto stored = host.set_state(0, next); stored.has_error()) return stored;
-    return host.complete(event.call, std::string_view(next));
-  };
-}
-
 TEST(AgentSlotRoomTest, IdleAgentsLeaveForThoseThatFindNoDescriptorsAndAllAreServed) {
   ShardFixture fixture;
-  count_requests(fixture.script);
+  fixture.script.on_event = on(EventKind::kRequest, count_in_state);
   const FewDescriptors few(21);  // ten agents and a bit
   for (const char* wanted : {"ok 1", "ok 11", "ok 111"}) {
     for (int i = 0; i < 40; ++i) {
@@ -48,7 +38,7 @@ TEST(AgentSlotRoomTest, IdleAgentsLeaveForThoseThatFindNoDescriptorsAndAllAreSer
 
 TEST(AgentSlotRoomTest, ThoseWhoComeTogetherWaitForOneAnother) {
   ShardFixture fixture;
-  count_requests(fixture.script);
+  fixture.script.on_event = on(EventKind::kRequest, count_in_state);
   const FewDescriptors few(21);
   std::vector<std::shared_ptr<Answer>> answers;
   for (int i = 0; i < 40; ++i) {
@@ -62,12 +52,9 @@ TEST(AgentSlotRoomTest, ThoseWhoComeTogetherWaitForOneAnother) {
 
 TEST(AgentSlotRoomTest, WhenNobodyIsIdleAWakeIsRefusedAndLaterServed) {
   ShardFixture fixture;
-  count_requests(fixture.script);
+  fixture.script.on_event = on(EventKind::kRequest, count_in_state);
   (void)fixture.ask("POST", "", "busy");
-  const auto script = fixture.script.on_event;
-  fixture.script.on_event = {};
   ASSERT_TRUE(fixture.script.host->acquire_keep_alive());
-  fixture.script.on_event = script;
   {
     const FewDescriptors few(3);
     const auto refused = fixture.ask("POST", "", "other");
@@ -80,23 +67,9 @@ TEST(AgentSlotRoomTest, WhenNobodyIsIdleAWakeIsRefusedAndLaterServed) {
 
 // An agent that is evicted, and uses all of its grace.
 void evict_slowly(ShardFixture& fixture) {
-  fixture.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kEvict) return {};
-    return complete(host, event);
-  };
+  fixture.script.on_event = on(EventKind::kEvict, hang);
   (void)fixture.ask("POST", "", "slow");
   fixture.shard().admin().evict({"Counter", "slow"});
-}
-
-TEST(AgentSlotRoomTest, OneThatWaitsTooLongForAnotherToLeaveIsRefused) {
-  ShardFixture fixture({}, settings_with(&ClassSettings::evict_grace, std::chrono::minutes(1)));
-  evict_slowly(fixture);
-  const FewDescriptors few(3);
-  const auto waits = fixture.request("POST", "", "other");
-  fixture.loop.advance(milliseconds(4'900));
-  EXPECT_FALSE(waits->end);
-  fixture.loop.advance(milliseconds(200));
-  EXPECT_EQ(waits->end, "error unavailable: too many files are open; try again later");
 }
 
 TEST(AgentSlotRoomTest, WhoFindsOnlyAgentsThatAreLeavingWaitsForThemInsteadOfBeingRefused) {
@@ -118,10 +91,9 @@ TEST(AgentSlotRoomTest, WhoFindsOnlyAgentsThatAreLeavingWaitsForThemInsteadOfBei
 
 TEST(AgentSlotRoomTest, AnAgentWhoseTimeHasComeIsWokenOnceThereAreDescriptors) {
   ShardFixture fixture;
-  fixture.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kRequest) EXPECT_TRUE(host.acquire_keep_alive());
-    return complete(host, event);
-  };
+  fixture.script.on_event = do_on(EventKind::kRequest, [](HostCalls& host, const AgentEvent&) {
+    EXPECT_TRUE(host.acquire_keep_alive());
+  });
   (void)fixture.ask("POST", "", "a");
   fixture.restart();
   {
@@ -155,11 +127,7 @@ class RoomLineTest : public ::testing::Test {
     return settings;
   }
   testing::Script& script() { return fixture.script; }
-  std::shared_ptr<Answer> ask(const std::string& name) {
-    auto answer = fixture.request("POST", name, name);
-    fixture.settle();
-    return answer;
-  }
+  std::shared_ptr<Answer> ask(const std::string& name) { return fixture.ask("POST", name, name); }
   // An agent that is leaving, and needs a minute for that.
   void leave_slowly(const std::string& name) {
     (void)ask(name);
@@ -278,10 +246,7 @@ TEST_F(RoomLineTest, WhoLosesThemAgainAndAgainIsToldAfterAWhile) {
 class RoomForAlarmsTest : public testing::WorkTest {};
 
 TEST_F(RoomForAlarmsTest, ThoseThatAreDueComeAsFastAsIdleOnesLeave) {
-  for (int i = 0; i < 40; ++i) {
-    visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(1'000, "tick"))); },
-          "agent" + std::to_string(i));
-  }
+  for (int i = 0; i < 40; ++i) schedule({after(1'000, "tick")}, "agent" + std::to_string(i));
   shard_.restart();
   const FewDescriptors few(21);
   shard_.loop.advance(milliseconds(2'000));
@@ -289,7 +254,7 @@ TEST_F(RoomForAlarmsTest, ThoseThatAreDueComeAsFastAsIdleOnesLeave) {
 }
 
 TEST_F(RoomForAlarmsTest, WhoLosesTheDescriptorsAtTheOpenIsNotLeftAlone) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(1'000, "tick"))); });
+  schedule({after(1'000, "tick")});
   shard_.restart();
   int losses = 1;
   shard_.script.on_create = [&](HostCalls&) -> Result<void> {

@@ -17,27 +17,15 @@ using std::chrono::milliseconds;
 using testing::ShardFixture;
 using testing::Sight;
 
-// Completes everything at once but the kinds that a test wants to keep open.
-Result<void> keep_open(testing::Script& script, HostCalls& host, const AgentEvent& event,
-                       EventKind kept) {
-  if (event.kind == kept) {
-    script.open_calls.push_back(event.call);
-    return {};
-  }
-  return complete(host, event);
-}
-
 class AgentSlotTest : public ::testing::Test {
  protected:
+  // Events of this kind stay open.
   void keep(EventKind kind) {
-    shard_.script.on_event = [this, kind](HostCalls& host, const AgentEvent& event) {
-      return keep_open(shard_.script, host, event, kind);
-    };
+    shard_.script.on_event = on(kind, testing::keep_open(shard_.script));
   }
-  void complete_kept(std::size_t index = 0) {
-    // As an operation's result would: from the loop, then the turn ends.
-    shard_.act([this, index](HostCalls& host) {
-      (void)host.complete(shard_.script.open_calls[index], std::string_view());
+  void complete_kept() {
+    shard_.act([this](HostCalls& host) {
+      (void)host.complete(shard_.script.open_calls[0], std::string_view());
     });
   }
   std::vector<std::string>& history() { return shard_.script.history; }
@@ -82,43 +70,29 @@ TEST_F(AgentSlotTest, P4_AFailedStartAnswersEverybodyAndTheNextEventTriesAgain) 
   int starts = 0;
   shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kStart && ++starts == 1) return Error{Errc::kPlugin, "no luck"};
-    if (event.call != 0) return host.complete(event.call, std::string_view("7"));
-    return {};
+    return complete(host, event, "7");
   };
   const auto client = shard_.connect();
-  const auto answer = shard_.ask("GET");
-  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
-  EXPECT_EQ(client.sight->back(),
-            "close 1011 the agent failed to start; the server's log says why");
+  EXPECT_EQ(shard_.ask("GET")->end, kFailedToStart);
+  EXPECT_EQ(client.sight->back(), kClosedForFailedStart);
   EXPECT_EQ(shard_.script.alive, 0);
 
   EXPECT_EQ(shard_.ask("GET")->end, "ok 7");
   EXPECT_EQ(starts, 2);
 }
 
-TEST_F(AgentSlotTest, AFailedCreateIsAFailedStart) {
-  shard_.script.on_create = [](HostCalls&) -> Result<void> {
-    return Error{Errc::kPlugin, "bad option"};
-  };
-  const auto answer = shard_.ask("GET");
-  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
-  EXPECT_EQ(shard_.shard().counts().live, 0U);
-  EXPECT_EQ(shard_.shard().counts().slots, 0U) << "nothing is left of an agent that never lived";
-}
-
-TEST_F(AgentSlotTest, TheTextThatCreateGivesIsForTheLogAndNotForClients) {
+TEST_F(AgentSlotTest, AFailedCreateIsAFailedStartAndItsTextIsForTheLogAlone) {
   shard_.script.on_create = [](HostCalls& host) -> Result<void> {
     EXPECT_TRUE(host.complete(0, Error{Errc::kPlugin, "option start: expected integer"}));
     return Error{Errc::kPlugin, "the agent failed"};
   };
-  const auto answer = shard_.ask("GET");
-  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
+  EXPECT_EQ(shard_.ask("GET")->end, kFailedToStart);
+  EXPECT_EQ(shard_.shard().counts().live, 0U);
+  EXPECT_EQ(shard_.shard().counts().slots, 0U) << "nothing is left of an agent that never lived";
 }
 
 TEST_F(AgentSlotTest, AClassWithoutInterestInAnEventIsTakenAsHavingHandledIt) {
-  shard_.script.on_event = [](HostCalls&, const AgentEvent&) -> Result<void> {
-    return Error{Errc::kUnsupported, ""};
-  };
+  shard_.script.on_event = fail_with(Errc::kUnsupported, "");
   const auto client = shard_.connect();
   shard_.shard().message(client.id, "x", FrameKind::kText);
   const auto answer = shard_.call(client, "method");
@@ -133,7 +107,7 @@ TEST_F(AgentSlotTest, AStartThatHangsFailsAfterItsTimeLimit) {
   shard_.loop.advance(milliseconds(9'999));
   EXPECT_FALSE(answer->end);
   shard_.loop.advance(milliseconds(2));
-  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
+  EXPECT_EQ(answer->end, kFailedToStart);
   EXPECT_EQ(shard_.script.alive, 0);
 }
 
@@ -224,10 +198,7 @@ TEST_F(AgentSlotTest, TagsFlagsAndAttachmentSurviveAnEviction) {
 }
 
 TEST_F(AgentSlotTest, ARefusedClientIsClosedAndNeverConnected) {
-  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kConnecting) return Error{Errc::kForbidden, "members only"};
-    return complete(host, event);
-  };
+  shard_.script.on_event = on(EventKind::kConnecting, fail_with(Errc::kForbidden, "members only"));
   const auto client = shard_.join();
   EXPECT_EQ(*client.sight, Sight{"close 4403 members only"});
   shard_.leave(client, 4403, "", true);
@@ -236,12 +207,8 @@ TEST_F(AgentSlotTest, ARefusedClientIsClosedAndNeverConnected) {
 }
 
 TEST_F(AgentSlotTest, AConnectThatFailsClosesTheClientForARetry) {
-  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kConnect) return Error{Errc::kPlugin, "secret detail"};
-    return complete(host, event);
-  };
-  const auto client = shard_.join();
-  EXPECT_EQ(client.sight->back(), "close 1011 connection set-up failed");
+  shard_.script.on_event = on(EventKind::kConnect, fail_with(Errc::kPlugin, "secret detail"));
+  EXPECT_EQ(shard_.join().sight->back(), "close 1011 connection set-up failed");
 }
 
 TEST_F(AgentSlotTest, CloseFollowsTheMessagesBeforeItAndTheConnectionIsForgotten) {
@@ -285,17 +252,6 @@ TEST_F(AgentSlotTest, P3_RequestsBeyondTheBoundAreRefused) {
   EXPECT_EQ(answers[1000]->end, "error unavailable: too many requests wait for this agent");
 }
 
-TEST_F(AgentSlotTest, P3_WaitingFramesAreBoundedInBytesToo) {
-  keep(EventKind::kStart);
-  const auto client = shard_.connect();
-  shard_.shard().message(client.id, std::string(200'000, 'x'), FrameKind::kText);
-  EXPECT_TRUE(client.sight->empty());
-  shard_.shard().message(client.id, std::string(200'000, 'x'), FrameKind::kText);
-  EXPECT_EQ(*client.sight, Sight{"pause"});
-  complete_kept();
-  EXPECT_EQ(client.sight->back(), "resume");
-}
-
 TEST_F(AgentSlotTest, P3_WhileClientMemoryIsOverdrawnLargeEventsDoNotWait) {
   keep(EventKind::kStart);
   ClientMemory& memory = shard_.runtime().client_memory();
@@ -328,25 +284,17 @@ TEST_F(AgentSlotTest, P3_WaitingRequestsAreBoundedInBytesToo) {
 }
 
 TEST_F(AgentSlotTest, AClientWhoseCallsWereRefusedIsReadAgain) {
-  keep(EventKind::kMessage);
   const auto client = shard_.join();
   shard_.loop.advance(milliseconds(70'000));  // asleep, the client stays
-  bool fails = true;
-  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kStart && fails) {
-      shard_.script.open_calls.assign(1, event.call);
-      return {};
-    }
-    return host.complete(event.call, std::string_view("1"));
-  };
+  keep(EventKind::kStart);
   std::vector<std::shared_ptr<testing::Answer>> answers;
   for (int i = 0; i < 20; ++i) answers.push_back(shard_.call(client, "x"));
   EXPECT_EQ(client.sight->back(), "pause");
   shard_.loop.advance(milliseconds(11'000));  // the start fails
   EXPECT_EQ(client.sight->back(), "resume");
   EXPECT_TRUE(answers.back()->end);
-  fails = false;
-  EXPECT_EQ(shard_.ask(client, "x")->end, "ok 1");
+  shard_.script.on_event = nullptr;
+  EXPECT_EQ(shard_.ask(client, "x")->end, "ok ");
 }
 
 TEST_F(AgentSlotTest, ACallThatWaitedWhenItsClientLeftRunsAndIsAnsweredToNobody) {
@@ -354,17 +302,10 @@ TEST_F(AgentSlotTest, ACallThatWaitedWhenItsClientLeftRunsAndIsAnsweredToNobody)
   const auto client = shard_.connect();
   const auto answer = shard_.call(client, "stream");
   shard_.shard().disconnected(client.id, 1006, "", false);
-  CallId call = 0;
-  const CallId connect = shard_.script.open_calls[0];
-  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kCall) {
-      call = event.call;
-      return {};
-    }
-    return complete(host, event);
-  };
-  shard_.act([&](HostCalls& host) { (void)host.complete(connect, std::string_view()); });
-  ASSERT_NE(call, 0U);
+  keep(EventKind::kCall);
+  complete_kept();
+  ASSERT_EQ(shard_.script.open_calls.size(), 2U);
+  const CallId call = shard_.script.open_calls[1];
   EXPECT_EQ(shard_.shard().counts().connections, 0U) << "CLOSE was seen: port and socket are gone";
   EXPECT_FALSE(shard_.script.host->emit(call, "1"));
   EXPECT_TRUE(shard_.script.host->complete(call, std::string_view("1")));
@@ -385,10 +326,7 @@ TEST_F(AgentSlotTest, ACloseThatIsInProgressWhenItsAgentIsEvictedDoesNotLeakItsC
 
 TEST_F(AgentSlotTest, ARefusalDoesNotDependOnItsText) {
   const std::string long_text = std::string(122, 'a') + "\xC3\xA9 is banned";
-  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kConnecting) return Error{Errc::kForbidden, long_text};
-    return complete(host, event);
-  };
+  shard_.script.on_event = on(EventKind::kConnecting, fail_with(Errc::kForbidden, long_text));
   const auto client = shard_.connect();
   const auto answer = shard_.ask(client, "x");
   EXPECT_EQ(*client.sight, Sight{"close 4403 " + std::string(122, 'a')});
@@ -407,14 +345,6 @@ TEST_F(AgentSlotTest, APostDuringACreateThatFailsReachesNobody) {
   EXPECT_TRUE(shard_.ask("GET")->end);
 }
 
-TEST_F(AgentSlotTest, EvictionAnswersCallsInProgressWithARetryableError) {
-  keep(EventKind::kCall);
-  const auto answer = shard_.ask(shard_.connect(), "work");
-  shard_.act([](HostCalls& host) { EXPECT_TRUE(host.evict()); });
-  EXPECT_EQ(answer->end, "error closing: the agent was evicted (admin); try again");
-  EXPECT_EQ(shard_.script.alive, 0);
-}
-
 TEST_F(AgentSlotTest, EvictFromInsideAnEventHappensAfterIt) {
   shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kCall) {
@@ -422,8 +352,7 @@ TEST_F(AgentSlotTest, EvictFromInsideAnEventHappensAfterIt) {
       EXPECT_EQ(shard_.script.alive, 1);
       EXPECT_TRUE(host.set_state(0, "1"));
     }
-    if (event.call != 0) return host.complete(event.call, std::string_view("true"));
-    return {};
+    return complete(host, event, "true");
   };
   const auto client = shard_.connect();
   EXPECT_EQ(shard_.ask(client, "evict")->end, "ok true");
@@ -432,39 +361,35 @@ TEST_F(AgentSlotTest, EvictFromInsideAnEventHappensAfterIt) {
 }
 
 TEST_F(AgentSlotTest, P4_OneThatEvictsItselfWheneverItStartsIsNotMadeAgainAndAgain) {
-  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kStart) EXPECT_TRUE(host.evict());
-    return complete(host, event);
-  };
+  shard_.script.on_event = do_on(
+      EventKind::kStart, [](HostCalls& host, const AgentEvent&) { EXPECT_TRUE(host.evict()); });
   const auto client = shard_.connect();
   const auto answer = shard_.request("read");
   for (int i = 0; i < 1'000; ++i) shard_.loop.step();
   expect_history({"start |", "destroyed"});
-  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
-  EXPECT_EQ(client.sight->back(),
-            "close 1011 the agent failed to start; the server's log says why");
+  EXPECT_EQ(answer->end, kFailedToStart);
+  EXPECT_EQ(client.sight->back(), kClosedForFailedStart);
   EXPECT_TRUE(shard_.logger.contains("the agent evicted itself as it started"));
   EXPECT_EQ(shard_.runtime().classes().find("counter")->starts->failed, 1U);
   EXPECT_EQ(shard_.runtime().classes().find("counter")->starts->started, 0U);
 }
 
 TEST_F(AgentSlotTest, P4_NorIsOneWhoseStorageFailsWheneverItStarts) {
-  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kStart) host.storage_failed("the disk is gone");
-    return complete(host, event);
-  };
+  shard_.script.on_event = do_on(EventKind::kStart, [](HostCalls& host, const AgentEvent&) {
+    host.storage_failed("the disk is gone");
+  });
   const auto answer = shard_.request("read");
   for (int i = 0; i < 1'000; ++i) shard_.loop.step();
   expect_history({"start |", "destroyed"});
-  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
+  EXPECT_EQ(answer->end, kFailedToStart);
 }
 
 // ---- log lines of failures ----
 
 TEST_F(AgentSlotTest, TheLineOfAStartThatFailedIsUnderTheTraceOfThatStart) {
-  shard_.script.on_create = [](HostCalls& host) -> Result<void> {
+  shard_.script.on_create = [](HostCalls& host) {
     host.log("made");
-    return {};
+    return Result<void>();
   };
   shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     host.log("starts");
@@ -505,8 +430,7 @@ TEST_F(AgentSlotTest, LinesOfWhatFailedNameItsCallAndTrace) {
 
 TEST_F(AgentSlotTest, EventsThatComeDuringTheEvictionWakeTheAgentAgain) {
   const auto client = shard_.join();
-  shard_.script.on_result = [](HostCalls& host, const OperationResult&) { (void)host.evict(); };
-  shard_.runtime().post(shard_.script.host->handle(), 1);
+  shard_.begin_act([](HostCalls& host) { (void)host.evict(); });
   shard_.loop.step();  // eviction is under way, its end is posted
   shard_.shard().message(client.id, "in between", FrameKind::kText);
   history().clear();
@@ -519,9 +443,7 @@ TEST(AgentSlotGraceTest, AClassWithAGraceIsAskedToLeaveAndMayTakeItsTime) {
   settings.idle_timeout = milliseconds(1000);
   settings.evict_grace = milliseconds(500);
   ShardFixture shard({}, settings);
-  shard.script.on_event = [&](HostCalls& host, const AgentEvent& event) {
-    return keep_open(shard.script, host, event, EventKind::kEvict);
-  };
+  shard.script.on_event = on(EventKind::kEvict, hang);
   const auto client = shard.connect();
   shard.loop.advance(milliseconds(1100));
   EXPECT_EQ(shard.script.history.back(), "evict |");
@@ -536,9 +458,8 @@ TEST(ObjectAuditTest, AnObjectThatComesAndGoesHasABoundedNumberOfEntries) {
   constexpr std::size_t kCycles = 300;
   const SteadyTime began = BootClock::now();
   for (std::size_t i = 0; i < kCycles; ++i) {
-    const auto answer = shard.ask("GET", "", "a");
-    ASSERT_EQ(answer->end, "ok ");
-    shard.evict("a");
+    ASSERT_EQ(shard.ask("GET")->end, "ok ");
+    shard.evict();
   }
   const std::chrono::duration<double> took = BootClock::now() - began;
   const LogLimit limit = extensions::kAuditLimit;

@@ -20,22 +20,29 @@ namespace {
 using namespace testing;
 using std::chrono::milliseconds;
 
+using VisitWork = std::function<Result<std::string>(extensions::AgentContext&)>;
+
+VisitWork put_under_k(const std::string& json) {
+  return [json](extensions::AgentContext& agent) -> Result<std::string> {
+    if (const auto done = agent.of<extensions::KvExtension>().put("k", json); done.has_error())
+      return done.error();
+    return std::string();
+  };
+}
+
 class AgentSlotVisitsTest : public ::testing::Test {
  protected:
-  using Work = std::function<Result<std::string>(extensions::AgentContext&)>;
-
-  std::shared_ptr<Answer> visit(Work work) {
+  std::shared_ptr<Answer> visit(VisitWork work) {
     auto answer = std::make_shared<Answer>();
     shard_.admin().visit(kUsualAgent, "counter",
                          {.work = std::move(work), .sink = std::make_shared<FakeSink>(answer)});
     return answer;
   }
-  std::shared_ptr<Answer> put(const std::string& json) {
-    return visit([json](extensions::AgentContext& agent) -> Result<std::string> {
-      if (const auto done = agent.of<extensions::KvExtension>().put("k", json); done.has_error())
-        return done.error();
-      return std::string();
-    });
+  std::shared_ptr<Answer> put(const std::string& json) { return visit(put_under_k(json)); }
+  // What a visit ends with, once all that is ready has run.
+  std::string end_of(const std::shared_ptr<Answer>& answer) {
+    shard_.settle();
+    return answer->end.value_or("nothing");
   }
   std::shared_ptr<Answer> get() {
     return visit([](extensions::AgentContext& agent) {
@@ -47,29 +54,19 @@ class AgentSlotVisitsTest : public ::testing::Test {
 };
 
 TEST_F(AgentSlotVisitsTest, AColdAgentIsOpenedAndNoCodeRuns) {
-  const auto written = put("5");
-  shard_.settle();
-  EXPECT_EQ(written->end, "ok ");
-  const auto read = get();
-  shard_.settle();
-  EXPECT_EQ(read->end, "ok 5");
+  EXPECT_EQ(end_of(put("5")), "ok ");
+  EXPECT_EQ(end_of(get()), "ok 5");
   EXPECT_TRUE(shard_.script.history.empty()) << shard_.script.history.front();
   EXPECT_EQ(shard_.shard().counts().live, 0U);
   EXPECT_EQ(shard_.shard().counts().slots, 0U) << "nothing of it is left";
   shard_.restart();
-  const auto again = get();
-  shard_.settle();
-  EXPECT_EQ(again->end, "ok 5");
+  EXPECT_EQ(end_of(get()), "ok 5");
 }
 
 TEST_F(AgentSlotVisitsTest, ALiveAgentIsVisitedWhereItIs) {
   const auto client = shard_.join();
-  const auto written = put("6");
-  shard_.settle();
-  EXPECT_EQ(written->end, "ok ");
-  const auto read = get();
-  shard_.settle();
-  EXPECT_EQ(read->end, "ok 6");
+  EXPECT_EQ(end_of(put("6")), "ok ");
+  EXPECT_EQ(end_of(get()), "ok 6");
   EXPECT_EQ(shard_.script.alive, 1);
 }
 
@@ -110,9 +107,7 @@ TEST_F(AgentSlotVisitsTest, WhatWaitsForCodeBesideAnAlarmIsWokenByItsCode) {
 }
 
 TEST_F(AgentSlotVisitsTest, ALookAtWorkThatWaitsForCodeNeitherWakesItNorMissesItsCode) {
-  const auto put_aside = visit(put_a_fiber_aside);
-  shard_.settle();
-  EXPECT_EQ(put_aside->end, "ok ");
+  EXPECT_EQ(end_of(visit(put_a_fiber_aside)), "ok ");
   const auto look = get();
   shard_.settle();
   EXPECT_TRUE(look->end);
@@ -124,19 +119,14 @@ TEST_F(AgentSlotVisitsTest, ALookAtWorkThatWaitsForCodeNeitherWakesItNorMissesIt
 }
 
 TEST_F(AgentSlotVisitsTest, OneThatIsStartingIsVisitedOnceItIsLive) {
-  CallId start = 0;
-  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kStart) {
-      start = event.call;
-      return {};
-    }
-    return complete(host, event);
-  };
+  shard_.script.on_event = on(EventKind::kStart, keep_open(shard_.script));
   (void)shard_.ask("GET");
   const auto written = put("8");
   shard_.settle();
   EXPECT_FALSE(written->end);
-  shard_.act([&](HostCalls& host) { EXPECT_TRUE(host.complete(start, std::string_view())); });
+  shard_.act([this](HostCalls& host) {
+    EXPECT_TRUE(host.complete(shard_.script.open_calls[0], std::string_view()));
+  });
   EXPECT_EQ(written->end, "ok ");
   shard_.script.on_event = nullptr;
 }
@@ -145,30 +135,24 @@ TEST(AgentSlotVisitsOnThreadsTest, WhoWaitsForColdWaitsForTheRemovalOfWhatIsDest
   hearth::testing::FakeSyncCalls syncs;
   ShardFixture shard({}, {}, &syncs, 1);
   const storage::AgentKey other{"Counter", "b"};
-  const auto put_into = [&](const storage::AgentKey& key) {
+  const auto visit = [&](const storage::AgentKey& key, VisitWork work) {
     auto answer = std::make_shared<Answer>();
-    const auto put = [](extensions::AgentContext& agent) -> Result<std::string> {
-      if (const auto done = agent.of<extensions::KvExtension>().put("k", "5"); done.has_error())
-        return done.error();
-      return std::string();
-    };
-    shard.admin().visit(key, "counter", {.work = put, .sink = std::make_shared<FakeSink>(answer)});
+    shard.admin().visit(key, "counter",
+                        {.work = std::move(work), .sink = std::make_shared<FakeSink>(answer)});
     return answer;
   };
-  (void)put_into(kUsualAgent);
-  const auto written = put_into(other);
+  (void)visit(kUsualAgent, put_under_k("5"));
+  const auto written = visit(other, put_under_k("5"));
   ASSERT_TRUE(shard.loop.settle_until([&] { return shard.shard().counts().live == 0; }));
   ASSERT_EQ(written->end, "ok ");
   // The one thread that closes has the files of the other one to remove, and waits for the device.
   syncs.hold();
   ASSERT_TRUE(shard.admin().destroy(other));
   syncs.wait_until_somebody_waits();
-  const auto visited = put_into(kUsualAgent);
+  const auto visited = visit(kUsualAgent, put_under_k("5"));
   shard.settle();  // the database is on its way to that thread
   ASSERT_TRUE(shard.admin().destroy(kUsualAgent));
-  const auto over = std::make_shared<Answer>();
-  shard.admin().visit(kUsualAgent, "counter",
-                      {.work = {}, .sink = std::make_shared<FakeSink>(over)});
+  const auto over = visit(kUsualAgent, {});
   shard.settle();
   EXPECT_FALSE(over->end);
   bool was_removed = false;
@@ -193,9 +177,7 @@ TEST_F(AgentSlotVisitsTest, AVisitWithoutWorkWaitsUntilTheAgentIsCold) {
 }
 
 TEST_F(AgentSlotVisitsTest, AnErrorOfTheWorkIsTold) {
-  const auto read = get();
-  shard_.settle();
-  EXPECT_EQ(read->end, "error not_found: nothing is kept under this key");
+  EXPECT_EQ(end_of(get()), "error not_found: nothing is kept under this key");
 }
 
 TEST_F(AgentSlotVisitsTest, ALoadThatFailsLeavesTheIndexAsItIs) {
@@ -224,9 +206,7 @@ TEST_F(AgentSlotVisitsTest, ALoadThatFailsLeavesTheIndexAsItIs) {
     return *done->end;
   };
   EXPECT_EQ(rename("ALTER TABLE cf_agents_operations RENAME COLUMN effect TO lost"), "ok ");
-  const auto read = get();
-  shard_.settle();
-  EXPECT_EQ(read->end, "error unavailable: the agent cannot be opened now; try again later");
+  EXPECT_EQ(end_of(get()), "error unavailable: the agent cannot be opened now; try again later");
   EXPECT_EQ(indexed(), 1U) << "an administrator still finds it";
   const auto answer = shard_.ask("GET");
   EXPECT_TRUE(answer->end && answer->end->starts_with("error ")) << *answer->end;
@@ -237,8 +217,7 @@ TEST_F(AgentSlotVisitsTest, WithoutItsClassAnAgentIsOpenedAllTheSame) {
   ClassSettings settings;
   settings.kv.max_value_bytes = 4;
   shard_.restart({}, settings);
-  (void)put("5");
-  shard_.settle();
+  (void)end_of(put("5"));
   ClassRegistry& classes = shard_.runtime().classes();
   const auto served = classes.remove("counter");
   for (const bool is_awaited : {true, false}) {
@@ -255,8 +234,7 @@ TEST_F(AgentSlotVisitsTest, WithoutItsClassAnAgentIsOpenedAllTheSame) {
     EXPECT_EQ(after->end, is_awaited ? "ok 6" : "ok 5");
     const auto answer = shard_.ask("GET");
     EXPECT_EQ(answer->end, "error unavailable: the class is not loaded");
-    (void)put("5");
-    shard_.settle();
+    (void)end_of(put("5"));
     EXPECT_EQ(shard_.shard().counts().live, 0U);
   }
   classes.put(served);
@@ -288,9 +266,7 @@ TEST_F(AgentSlotVisitsTest, WhileItIsOnlyOpenItCountsAsColdAndCanBeDestroyed) {
   ASSERT_TRUE(shard_.admin().destroy(kUsualAgent));
   shard_.settle();
   EXPECT_TRUE(written->end);
-  const auto read = get();
-  shard_.settle();
-  EXPECT_EQ(read->end, "error not_found: nothing is kept under this key");
+  EXPECT_EQ(end_of(get()), "error not_found: nothing is kept under this key");
 }
 
 TEST_F(AgentSlotVisitsTest, ADestroyedAgentIsNotVisited) {
@@ -314,9 +290,7 @@ TEST_F(AgentSlotVisitsTest, WhoeverWaitsForTheEndOfADestroyedAgentThenVisitsANew
     EXPECT_FALSE(over->end && is_live) << "its instance is still there";
     shard_.settle();
     EXPECT_EQ(over->end, "ok ") << is_live;
-    const auto read = get();
-    shard_.settle();
-    EXPECT_EQ(read->end, "error not_found: nothing is kept under this key") << is_live;
+    EXPECT_EQ(end_of(get()), "error not_found: nothing is kept under this key") << is_live;
   }
 }
 
@@ -331,10 +305,8 @@ TEST_F(AgentSlotVisitsTest, A2_AnAlarmThatAVisitSetsWakesTheAgentInTime) {
   EXPECT_TRUE(set->end && set->end->starts_with("ok {\"id\":")) << *set->end;
   EXPECT_TRUE(shard_.script.history.empty());
   shard_.loop.advance(milliseconds(4'900));
-  shard_.settle();
   EXPECT_TRUE(shard_.script.history.empty());
   shard_.loop.advance(milliseconds(200));
-  shard_.settle();
   EXPECT_EQ(shard_.script.history, (std::vector<std::string>{"start |", "call ring|[1]"}));
   const auto left = visit([](extensions::AgentContext& agent) -> Result<std::string> {
     return agent.work().alarms().list();
@@ -344,10 +316,7 @@ TEST_F(AgentSlotVisitsTest, A2_AnAlarmThatAVisitSetsWakesTheAgentInTime) {
 }
 
 TEST_F(AgentSlotVisitsTest, A4_AnAlarmThatFailsIsTriedThreeTimesAndIsDead) {
-  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kCall) return Error{Errc::kPlugin, "no"};
-    return complete(host, event);
-  };
+  shard_.script.on_event = on(EventKind::kCall, fail_with(Errc::kPlugin, "no"));
   (void)visit([](extensions::AgentContext& agent) -> Result<std::string> {
     (void)agent.work().alarms().set({"ring", "[]", 1});
     return std::string();

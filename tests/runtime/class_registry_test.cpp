@@ -12,130 +12,117 @@
 namespace hearth::runtime {
 namespace {
 
-TEST(ClassRegistryTest, ASegmentBelongsToTheFirstWhoAddsIt) {
-  testing::Script script;
-  ClassRegistry classes;
-  const auto counter = std::make_shared<testing::ScriptedClass>(script);
-  EXPECT_TRUE(classes.add({"counter", counter, {}}));
-  EXPECT_FALSE(classes.add({"counter", std::make_shared<testing::ScriptedClass>(script), {}}));
-  EXPECT_EQ(classes.find("counter")->agent_class, counter);
-  EXPECT_EQ(classes.find("other"), nullptr);
+class ClassRegistryTest : public ::testing::Test {
+ protected:
+  ServedClass made(const std::string& segment, const ClassSettings& settings = {}) {
+    return {segment, std::make_shared<testing::ScriptedClass>(script_), settings};
+  }
+  bool add(const std::string& segment, const ClassSettings& settings = {}) {
+    return classes_.add(made(segment, settings));
+  }
+  void serve(const std::string& segment, const ClassSettings& settings = {}) {
+    classes_.put(std::make_shared<const ServedClass>(made(segment, settings)));
+  }
+
+  testing::Script script_;
+  ClassRegistry classes_;
+};
+
+TEST_F(ClassRegistryTest, ASegmentBelongsToTheFirstWhoAddsIt) {
+  const ServedClass first = made("counter");
+  EXPECT_TRUE(classes_.add(first));
+  EXPECT_FALSE(add("counter"));
+  EXPECT_EQ(classes_.find("counter")->agent_class, first.agent_class);
+  EXPECT_EQ(classes_.find("other"), nullptr);
 }
 
-TEST(ClassRegistryTest, AClassHasASegmentItsAliasesAndItsOwnName) {
-  testing::Script script;
-  ClassRegistry classes;
-  classes.add({"counter", std::make_shared<testing::ScriptedClass>(script), {}});
-  classes.set_aliases({{"tally", "counter"}});
+TEST_F(ClassRegistryTest, AClassHasASegmentItsAliasesAndItsOwnName) {
+  add("counter");
+  classes_.set_aliases({{"tally", "counter"}});
   for (const char* name : {"counter", "tally", "Counter"})
-    EXPECT_NE(find_by_any_name(classes, name), nullptr) << name;
+    EXPECT_NE(find_by_any_name(classes_, name), nullptr) << name;
   for (const char* name : {"COUNTER", "counter_", "Tally", ""})
-    EXPECT_EQ(find_by_any_name(classes, name), nullptr) << name;
+    EXPECT_EQ(find_by_any_name(classes_, name), nullptr) << name;
 }
 
-TEST(ClassRegistryTest, WhoeverUsesAClassKeepsItAfterItWasCleared) {
-  testing::Script script;
-  ClassRegistry classes;
-  classes.add({"counter", std::make_shared<testing::ScriptedClass>(script), {}});
-  const auto held = classes.find("counter");
-  classes.clear();
-  EXPECT_EQ(classes.find("counter"), nullptr);
+TEST_F(ClassRegistryTest, WhoeverUsesAClassKeepsItAfterItWasCleared) {
+  add("counter");
+  const auto held = classes_.find("counter");
+  classes_.clear();
+  EXPECT_EQ(classes_.find("counter"), nullptr);
   EXPECT_EQ(held->agent_class->name(), "Counter");
-  EXPECT_TRUE(classes.all().empty());
+  EXPECT_TRUE(classes_.all().empty());
 }
 
-TEST(ClassRegistryTest, AClassThatWasServedIsExpectedForEver) {
-  testing::Script script;
-  ClassRegistry classes;
-  EXPECT_FALSE(classes.is_expected("counter"));
-  classes.add({"counter", std::make_shared<testing::ScriptedClass>(script), {}});
-  EXPECT_TRUE(classes.is_expected("counter"));
-  classes.remove("counter");
-  EXPECT_TRUE(classes.is_expected("counter")) << "while it is awaited";
-  classes.give_up("counter");
-  EXPECT_EQ(classes.find("counter"), nullptr);
-  EXPECT_TRUE(classes.is_expected("counter")) << "when nobody waits any more";
-  EXPECT_FALSE(classes.is_expected("other"));
+TEST_F(ClassRegistryTest, AClassThatWasServedIsExpectedForEver) {
+  EXPECT_FALSE(classes_.is_expected("counter"));
+  add("counter");
+  EXPECT_TRUE(classes_.is_expected("counter"));
+  classes_.remove("counter");
+  EXPECT_TRUE(classes_.is_expected("counter")) << "while it is awaited";
+  classes_.give_up("counter");
+  EXPECT_EQ(classes_.find("counter"), nullptr);
+  EXPECT_TRUE(classes_.is_expected("counter")) << "when nobody waits any more";
+  EXPECT_FALSE(classes_.is_expected("other"));
 }
 
-TEST(ClassRegistryTest, TheSettingsOfAClassOutliveIt) {
-  testing::Script script;
-  ClassRegistry classes;
-  const auto keys = [&classes] { return classes.last_settings("counter").kv.max_keys; };
+TEST_F(ClassRegistryTest, TheSettingsOfAClassOutliveIt) {
+  const auto keys = [this] { return classes_.last_settings("counter").kv.max_keys; };
   const auto with_keys = [](std::size_t count) {
     ClassSettings settings;
     settings.kv.max_keys = count;
     return settings;
   };
   EXPECT_EQ(keys(), ClassSettings{}.kv.max_keys) << "nothing is known";
-  classes.expect("counter", with_keys(1));
+  classes_.expect("counter", with_keys(1));
   EXPECT_EQ(keys(), 1U);
-  const auto counter = std::make_shared<testing::ScriptedClass>(script);
-  classes.add({"counter", counter, with_keys(2)});
+  add("counter", with_keys(2));
   EXPECT_EQ(keys(), 2U);
-  classes.put(std::make_shared<const ServedClass>(ServedClass{"counter", counter, with_keys(3)}));
-  classes.remove("counter");
+  serve("counter", with_keys(3));
+  classes_.remove("counter");
   EXPECT_EQ(keys(), 3U);
-  classes.give_up("counter");
+  classes_.give_up("counter");
   EXPECT_EQ(keys(), 3U);
-  classes.expect_no_more("counter");
+  classes_.expect_no_more("counter");
   EXPECT_EQ(keys(), ClassSettings{}.kv.max_keys);
 }
 
-TEST(ClassRegistryTest, AClassThatWasPutIsExpectedAsOneThatWasAdded) {
-  testing::Script script;
-  ClassRegistry classes;
-  classes.put(std::make_shared<const ServedClass>(
-      ServedClass{"counter", std::make_shared<testing::ScriptedClass>(script), {}}));
-  classes.remove("counter");
-  EXPECT_TRUE(classes.is_expected("counter"));
+TEST_F(ClassRegistryTest, AClassThatWasPutIsExpectedAsOneThatWasAdded) {
+  serve("counter");
+  classes_.remove("counter");
+  EXPECT_TRUE(classes_.is_expected("counter"));
 }
 
-TEST(ClassRegistryTest, ExpectingAClassServesNothingAndAwaitsNothing) {
-  testing::Script script;
-  ClassRegistry classes;
-  classes.expect("counter");
-  EXPECT_TRUE(classes.is_expected("counter"));
-  EXPECT_EQ(classes.find("counter"), nullptr);
-  EXPECT_FALSE(classes.is_awaited("counter"));
-  EXPECT_TRUE(classes.all().empty());
-  EXPECT_TRUE(classes.add({"counter", std::make_shared<testing::ScriptedClass>(script), {}}))
-      << "its segment is free";
+TEST_F(ClassRegistryTest, ExpectingAClassServesNothingAndAwaitsNothing) {
+  classes_.expect("counter");
+  EXPECT_TRUE(classes_.is_expected("counter"));
+  EXPECT_EQ(classes_.find("counter"), nullptr);
+  EXPECT_FALSE(classes_.is_awaited("counter"));
+  EXPECT_TRUE(classes_.all().empty());
+  EXPECT_TRUE(add("counter")) << "its segment is free";
 }
 
-TEST(ClassRegistryTest, AClassIsMissingSinceItWentUntilOneThatIsServedComes) {
-  testing::Script script;
-  ClassRegistry classes;
+TEST_F(ClassRegistryTest, AClassIsMissingSinceItWentUntilOneThatIsServedComes) {
   const auto serve = [&](const char* refusal) {
-    classes.put(std::make_shared<const ServedClass>(
-        ServedClass{.segment = "counter",
-                    .agent_class = std::make_shared<testing::ScriptedClass>(script),
-                    .settings = {},
-                    .refusal = refusal}));
+    ServedClass next = made("counter");
+    next.refusal = refusal;
+    classes_.put(std::make_shared<const ServedClass>(next));
   };
-  EXPECT_EQ(classes.missing_since("counter"), std::nullopt);
+  EXPECT_EQ(classes_.missing_since("counter"), std::nullopt);
   serve("");
-  EXPECT_EQ(classes.missing_since("counter"), std::nullopt);
+  EXPECT_EQ(classes_.missing_since("counter"), std::nullopt);
   const WallTime before = std::chrono::system_clock::now();
-  classes.remove("counter");
-  const auto since = classes.missing_since("counter");
+  classes_.remove("counter");
+  const auto since = classes_.missing_since("counter");
   ASSERT_TRUE(since);
   EXPECT_GE(*since, before);
   serve("its settings are wrong");
-  EXPECT_EQ(classes.missing_since("counter"), since) << "it is still missing";
+  EXPECT_EQ(classes_.missing_since("counter"), since) << "it is still missing";
   serve("");
-  EXPECT_EQ(classes.missing_since("counter"), std::nullopt);
+  EXPECT_EQ(classes_.missing_since("counter"), std::nullopt);
 }
 
-class AliasTest : public ::testing::Test {
- protected:
-  void serve(const std::string& segment) {
-    classes_.put(std::make_shared<const ServedClass>(
-        ServedClass{segment, std::make_shared<testing::ScriptedClass>(script_), {}}));
-  }
-  testing::Script script_;
-  ClassRegistry classes_;
-};
+class AliasTest : public ClassRegistryTest {};
 
 TEST_F(AliasTest, ClientsFindAClassByItAndNobodyElseDoes) {
   serve("counter");
@@ -207,12 +194,8 @@ TEST_F(AliasTest, AccessHasChangedWhenAnyAuthHas) {
 }
 
 TEST_F(AliasTest, EntryRulesAreOfATableAndNotOfTheVersionThatIsServed) {
-  ClassSettings open;
-  open.list_methods = true;
-  const auto add = [&](const std::string& segment) {
-    EXPECT_TRUE(classes_.add({segment, std::make_shared<testing::ScriptedClass>(script_), open}));
-  };
-  add("counter");
+  const ClassSettings open = settings_with(&ClassSettings::list_methods, true);
+  EXPECT_TRUE(add("counter", open));
   EXPECT_TRUE(classes_.entry_rules("counter")->list_methods) << "nothing else is known of it";
   EntryRules closed;
   closed.auth.type = ProofKind::kJwt;
@@ -220,9 +203,8 @@ TEST_F(AliasTest, EntryRulesAreOfATableAndNotOfTheVersionThatIsServed) {
       classes_.set_entry_rules({{"counter", std::make_shared<const EntryRules>(closed)},
                                 {"room", std::make_shared<const EntryRules>(closed)}});
   EXPECT_EQ(before.size(), 1U);
-  add("room");
-  classes_.put(std::make_shared<const ServedClass>(
-      ServedClass{"counter", std::make_shared<testing::ScriptedClass>(script_), open}));
+  EXPECT_TRUE(add("room", open));
+  serve("counter", open);
   for (const char* segment : {"counter", "room"}) {
     EXPECT_EQ(classes_.entry_rules(segment)->auth.type, ProofKind::kJwt) << segment;
     EXPECT_FALSE(classes_.entry_rules(segment)->list_methods) << segment;
@@ -237,49 +219,40 @@ TEST_F(AliasTest, EgressIsOfATableAndNotOfTheVersionThatIsServed) {
   using Hosts = std::vector<std::string>;
   ClassSettings wide;
   wide.egress.allow = {"*"};
-  const auto served = [&](const std::string& segment) {
-    return ServedClass{segment, std::make_shared<testing::ScriptedClass>(script_), wide};
-  };
-  EXPECT_TRUE(classes_.add(served("counter")));
+  EXPECT_TRUE(add("counter", wide));
   EXPECT_EQ(classes_.egress("counter")->allow, Hosts{"*"}) << "nothing else is known of it";
   extensions::EgressSettings tight;
   tight.allow = {"a.example"};
   const auto shared = std::make_shared<const extensions::EgressSettings>(tight);
   classes_.set_egress({{"counter", shared}, {"room", shared}});
-  EXPECT_TRUE(classes_.add(served("room")));
-  classes_.put(std::make_shared<const ServedClass>(served("counter")));
+  EXPECT_TRUE(add("room", wide));
+  serve("counter", wide);
   for (const char* segment : {"counter", "room"})
     EXPECT_EQ(classes_.egress(segment), shared) << segment;
   classes_.set_egress({});
   EXPECT_EQ(classes_.egress("counter")->allow, Hosts{});
 }
 
-TEST(ClassRegistryTest, KnowsWhetherALibraryHasHadAClass) {
-  ClassRegistry classes;
-  classes.expect("chat-room");
-  classes.set_aliases({{"chat", "chat-room"}});
+TEST_F(ClassRegistryTest, KnowsWhetherALibraryHasHadAClass) {
+  classes_.expect("chat-room");
+  classes_.set_aliases({{"chat", "chat-room"}});
   for (const char* name : {"chat-room", "ChatRoom", "chat"})
-    EXPECT_FALSE(classes.had_library(name)) << name;
-  classes.expect_again("chat-room");
-  classes.expect("chat-room");
+    EXPECT_FALSE(classes_.had_library(name)) << name;
+  classes_.expect_again("chat-room");
+  classes_.expect("chat-room");
   for (const char* name : {"chat-room", "ChatRoom", "chat"})
-    EXPECT_TRUE(classes.had_library(name)) << name;
-  EXPECT_FALSE(classes.had_library("counter"));
+    EXPECT_TRUE(classes_.had_library(name)) << name;
+  EXPECT_FALSE(classes_.had_library("counter"));
 }
 
-TEST(ClassRegistryTest, RemembersWhatHadALibraryAndNotesEachNewClassOnce) {
-  testing::Script script;
-  const auto code = std::make_shared<testing::ScriptedClass>(script);
+TEST_F(ClassRegistryTest, RemembersWhatHadALibraryAndNotesEachNewClassOnce) {
   std::vector<std::string> noted;
-  ClassRegistry classes;
-  classes.remember({"chat-room"},
-                   [&noted](const std::string& segment) { noted.push_back(segment); });
-  EXPECT_TRUE(classes.had_library("ChatRoom"));
-  EXPECT_FALSE(classes.is_expected("chat-room")) << "it may be gone for good";
-  classes.add({"counter", code, {}});
-  classes.put(std::make_shared<const ServedClass>(ServedClass{"counter", code, {}}));
-  classes.put(std::make_shared<const ServedClass>(ServedClass{"chat-room", code, {}}));
-  classes.put(std::make_shared<const ServedClass>(ServedClass{"tally", code, {}}));
+  classes_.remember({"chat-room"},
+                    [&noted](const std::string& segment) { noted.push_back(segment); });
+  EXPECT_TRUE(classes_.had_library("ChatRoom"));
+  EXPECT_FALSE(classes_.is_expected("chat-room")) << "it may be gone for good";
+  add("counter");
+  for (const char* segment : {"counter", "chat-room", "tally"}) serve(segment);
   EXPECT_EQ(noted, (std::vector<std::string>{"counter", "tally"}));
 }
 

@@ -67,6 +67,18 @@ class CondemnedAgentsTest : public ::testing::Test {
     rows_.record(key, 1);
     wakes_->set(key, {true, 100});
   }
+  void make_condemned() {
+    make(kWorkerA);
+    condemned_->condemn(kWorkerA);
+  }
+  // A backup copies it.
+  storage::CopyMark& hold_for_copy() {
+    storage::CopyMark& mark = data_.copy_mark();
+    mark.hold();
+    mark.set();
+    mark.wait_for({kWorkerA});
+    return mark;
+  }
   bool has_files(const storage::AgentKey& key) const {
     return std::filesystem::exists(data_.agent_path(key)) ||
            std::filesystem::exists(data_.agent_path(key).string() + "-wal");
@@ -109,8 +121,7 @@ class CondemnedAgentsTest : public ::testing::Test {
 };
 
 TEST_F(CondemnedAgentsTest, P2_NothingIsLeftOfAFinishedAgent) {
-  make(kWorkerA);
-  condemned_->condemn(kWorkerA);
+  make_condemned();
   EXPECT_TRUE(condemned_->contains(kWorkerA));
   EXPECT_TRUE(has_files(kWorkerA)) << "it may be in memory still";
   condemned_->finish(kWorkerA);
@@ -129,8 +140,7 @@ TEST_F(CondemnedAgentsTest, P1_P3_TheNextProcessFinishesWhatWasCutShort) {
         Row{"one of the files",
             [this] { std::filesystem::remove(data_.agent_path(kWorkerA).string() + "-wal"); }}}) {
     SCOPED_TRACE(row.after);
-    make(kWorkerA);
-    condemned_->condemn(kWorkerA);
+    make_condemned();
     row.done();
     begin();
     condemned_->load(all);
@@ -145,8 +155,7 @@ TEST_F(CondemnedAgentsTest, AnAgentThatNeverWroteAnythingCanBeDestroyed) {
 }
 
 TEST_F(CondemnedAgentsTest, AgentsOfOtherShardsAreLeftToThem) {
-  make(kWorkerA);
-  condemned_->condemn(kWorkerA);
+  make_condemned();
   begin();
   condemned_->load(none);
   EXPECT_TRUE(has_files(kWorkerA));
@@ -219,8 +228,7 @@ TEST_F(CondemnedAgentsTest, AnAgentWhoseEndIsUnderWayIsToldItself) {
 TEST_F(CondemnedAgentsTest, ThePoolWaitsForTheDeviceAndTheShardDoesNot) {
   remover_ = &pool_;
   begin();
-  make(kWorkerA);
-  condemned_->condemn(kWorkerA);
+  make_condemned();
   calls_.hold();
   condemned_->finish(kWorkerA);
   condemned_->finish(kWorkerA);  // it is under way
@@ -236,8 +244,7 @@ TEST_F(CondemnedAgentsTest, ThePoolWaitsForTheDeviceAndTheShardDoesNot) {
 
 TEST_F(CondemnedAgentsTest, P1_WithoutTheMarkerOnTheDeviceTheFilesStay) {
   calls_.answer_with([](const std::string& call) { return call.starts_with("data") ? EIO : 0; });
-  make(kWorkerA);
-  condemned_->condemn(kWorkerA);
+  make_condemned();
   condemned_->finish(kWorkerA);
   EXPECT_TRUE(has_files(kWorkerA));
   EXPECT_TRUE(condemned_->contains(kWorkerA));
@@ -247,12 +254,8 @@ TEST_F(CondemnedAgentsTest, P1_WithoutTheMarkerOnTheDeviceTheFilesStay) {
 TEST_F(CondemnedAgentsTest, P4_NoThreadWaitsForTheCopyOfABackup) {
   remover_ = &pool_;
   begin();
-  make(kWorkerA);
-  condemned_->condemn(kWorkerA);
-  storage::CopyMark& mark = data_.copy_mark();
-  mark.hold();
-  mark.set();
-  mark.wait_for({kWorkerA});
+  make_condemned();
+  storage::CopyMark& mark = hold_for_copy();
   bool has_left = false;
   condemned_->finish(kWorkerA, [&] { has_left = true; });
   EXPECT_TRUE(has_left) << "its place in memory";
@@ -271,12 +274,8 @@ TEST_F(CondemnedAgentsTest, P4_NoThreadWaitsForTheCopyOfABackup) {
 }
 
 TEST_F(CondemnedAgentsTest, WhatWantsAnAgentDoesNotWaitForALongCopy) {
-  make(kWorkerA);
-  condemned_->condemn(kWorkerA);
-  storage::CopyMark& mark = data_.copy_mark();
-  mark.hold();
-  mark.set();
-  mark.wait_for({kWorkerA});
+  make_condemned();
+  storage::CopyMark& mark = hold_for_copy();
   condemned_->finish_later();  // for another one, in a minute
   condemned_->finish(kWorkerA);
   loop_.advance(CondemnedAgents::kLongestCopy - seconds(1));
@@ -291,8 +290,7 @@ TEST_F(CondemnedAgentsTest, WhatWantsAnAgentDoesNotWaitForALongCopy) {
 }
 
 TEST_F(CondemnedAgentsTest, NoAttemptBeginsAfterTheStop) {
-  make(kWorkerA);
-  condemned_->condemn(kWorkerA);
+  make_condemned();
   condemned_->finish_later();
   condemned_->stop();
   condemned_->finish_later();

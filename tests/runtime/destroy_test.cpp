@@ -1,8 +1,8 @@
 // The end of an agent that destroys itself: what its callers, its clients and later requests are
 // told, and that nothing can delay the end.
-#include "fakes.hpp"
 #include "storage/directory.hpp"
 #include "support/fake_sync_calls.hpp"
+#include "work_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using testing::Sight;
 
 const std::string kClosed = "close 4410 the agent was destroyed";
 
-class DestroyTest : public ::testing::Test {
+class DestroyTest : public testing::WorkTest {
  protected:
   // Requests and calls run `on_work`, and are then answered with "done" unless it leaves them open.
   // All other events are completed.
@@ -38,21 +38,14 @@ class DestroyTest : public ::testing::Test {
       if (work && event.name == "read")
         return host.complete(event.call, host.state().value_or("\"nothing\""));
       if (work && event.name == "destroy") {
-        if (before) before(host);
+        if (before_end) before_end(host);
         EXPECT_TRUE(host.destroy());
-        if (after) after(host);
+        if (after_end) after_end(host);
       }
-      if (event.call == 0) return {};
-      return host.complete(event.call, std::string_view(work ? "\"done\"" : ""));
+      return complete(host, event, work ? "\"done\"" : "");
     };
   }
 
-  static std::vector<std::string> events_without_noise(const std::vector<std::string>& all) {
-    std::vector<std::string> kept;
-    for (const std::string& each : all)
-      if (!each.starts_with("connect")) kept.push_back(each);
-    return kept;
-  }
   [[nodiscard]] bool has_file() {
     return std::filesystem::exists(shard_.data().agent_path(kUsualAgent));
   }
@@ -60,17 +53,16 @@ class DestroyTest : public ::testing::Test {
     for (const auto& file :
          std::filesystem::recursive_directory_iterator(shard_.data().path() / "agents"))
       EXPECT_TRUE(file.is_directory()) << file.path();
-    storage::Directory rows(shard_.data().directory_path());
-    EXPECT_EQ(rows.count(), 0);
-    EXPECT_TRUE(rows.wakes().empty());
-    EXPECT_TRUE(rows.condemned().empty());
+    EXPECT_EQ(rows().count(), 0);
+    EXPECT_TRUE(rows().wakes().empty());
+    EXPECT_TRUE(rows().condemned().empty());
+    EXPECT_EQ(shard_.script.alive, 0);
   }
+  storage::Directory rows() { return storage::Directory(shard_.data().directory_path()); }
 
-  std::function<void(HostCalls&)> before;
-  std::function<void(HostCalls&)> after;
+  std::function<void(HostCalls&)> before_end;
+  std::function<void(HostCalls&)> after_end;
   std::function<void(HostCalls&)> on_recovered;
-  std::function<void(HostCalls&)> on_start;
-  ShardFixture shard_;
 };
 
 TEST_F(DestroyTest, B133_ADirectDestroyLeavesNothing) {
@@ -83,15 +75,13 @@ TEST_F(DestroyTest, B133_ADirectDestroyLeavesNothing) {
 }
 
 TEST_F(DestroyTest, ItIsCertainWhenTheCallReturns) {
-  after = [this](HostCalls& host) {
-    EXPECT_EQ(storage::Directory(shard_.data().directory_path()).condemned(),
-              std::vector{kUsualAgent});
+  after_end = [this](HostCalls& host) {
+    EXPECT_EQ(rows().condemned(), std::vector{kUsualAgent});
     EXPECT_EQ(shard_.script.alive, 1) << "it goes when the running call has returned";
     EXPECT_TRUE(host.destroy()) << "once more changes nothing";
     EXPECT_TRUE(host.set_state(0, "2")) << "the turn goes on";
   };
   shard_.ask("destroy");
-  EXPECT_EQ(shard_.script.alive, 0);
   expect_nothing_left();
 }
 
@@ -103,7 +93,7 @@ TEST_F(DestroyTest, TheNextEventMeetsANewEmptyAgentOfTheSameName) {
   EXPECT_EQ(answer->end, "ok \"nothing\"");
   EXPECT_EQ(shard_.ask("write")->end, "ok \"done\"");
   EXPECT_TRUE(has_file());
-  EXPECT_EQ(storage::Directory(shard_.data().directory_path()).count(), 1);
+  EXPECT_EQ(rows().count(), 1);
 }
 
 TEST_F(DestroyTest, B134_TheAnswerLeavesBeforeItsSocketIsClosed) {
@@ -119,9 +109,9 @@ TEST_F(DestroyTest, B134_TheAnswerLeavesBeforeItsSocketIsClosed) {
 }
 
 TEST_F(DestroyTest, UnderDurabilityPowerTheAnswerLeavesFirstToo) {
-  shard_.restart({}, settings_with(&ClassSettings::durability, Durability::kPower));
+  shard_.restart({}, power());
   const auto client = shard_.join();
-  before = [](HostCalls& host) { EXPECT_TRUE(host.set_state(0, "1")); };
+  before_end = [](HostCalls& host) { EXPECT_TRUE(host.set_state(0, "1")); };
   const auto answer = shard_.call(client, "destroy");
   EXPECT_TRUE(shard_.loop.settle_until([&] { return client.sight->back() == kClosed; }));
   EXPECT_EQ(answer->end, "ok \"done\"");
@@ -151,7 +141,7 @@ TEST_F(DestroyTest, ClientsAreClosedAndNobodyIsToldOfTheirEnd) {
 
 TEST_F(DestroyTest, ClientsThatTheAgentClosedItselfKeepTheirCode) {
   const auto client = shard_.join();
-  before = [&](HostCalls& host) { EXPECT_TRUE(host.close(client.id, 1012, "come back")); };
+  before_end = [&](HostCalls& host) { EXPECT_TRUE(host.close(client.id, 1012, "come back")); };
   shard_.ask("destroy");
   EXPECT_EQ(client.sight->back(), "close 1012 come back");
   EXPECT_EQ(std::ranges::count(*client.sight, kClosed), 0);
@@ -190,35 +180,29 @@ TEST_F(DestroyTest, NoEventReachesItAfterwards) {
   shard_.request("destroy");
   for (int i = 0; i < 3; ++i) shard_.request("read");
   shard_.settle();
-  EXPECT_EQ(events_without_noise(shard_.script.history),
+  EXPECT_EQ(shard_.script.history,
             (std::vector<std::string>{"start |", "request destroy|", "destroyed", "start |",
                                       "request read|", "request read|", "request read|"}));
 }
 
 TEST_F(DestroyTest, B131_WorkThatIsBegunInTheSameTurnDoesNotCancelIt) {
-  const auto begin_work = [](HostCalls& host) {
+  after_end = [](HostCalls& host) {
     EXPECT_TRUE(host.acquire_keep_alive());
-    const auto fiber = host.start_fiber("work");
-    ASSERT_TRUE(fiber);
-    EXPECT_TRUE(host.stash(fiber->handle, "1"));
+    EXPECT_TRUE(host.stash(host.start_fiber("work").value().handle, "1"));
   };
-  after = begin_work;
   shard_.ask("destroy");
-  EXPECT_EQ(shard_.script.alive, 0);
   expect_nothing_left();
 }
 
 TEST_F(DestroyTest, B132_WhatKeepsItAliveDoesNotDelayIt) {
-  before = [](HostCalls& host) {
+  before_end = [](HostCalls& host) {
     EXPECT_TRUE(host.acquire_keep_alive());
     EXPECT_TRUE(host.start_fiber("work"));
   };
   shard_.ask("destroy");  // time stands still
-  EXPECT_EQ(shard_.script.alive, 0);
   expect_nothing_left();
   shard_.loop.advance(minutes(10));
-  shard_.restart();
-  shard_.loop.advance(minutes(10));
+  shard_.restart_and_advance(minutes(10));
   EXPECT_EQ(std::ranges::count(shard_.script.history, "start |"), 1) << "nobody wakes it again";
 }
 
@@ -231,7 +215,7 @@ TEST_F(DestroyTest, AGraceForEvictionsDoesNotDelayIt) {
 
 TEST_F(DestroyTest, B129_OneThatWasCutShortIsFinishedAtTheNextStartThoughNobodyAsks) {
   shard_.ask("write");
-  storage::Directory(shard_.data().directory_path()).condemn(std::array{kUsualAgent});
+  rows().condemn(std::array{kUsualAgent});
   shard_.restart();
   expect_nothing_left();
   EXPECT_EQ(shard_.ask("read")->end, "ok \"nothing\"");
@@ -241,10 +225,9 @@ TEST_F(DestroyTest, B130_OneThatWasCutShortIsFinishedBeforeAnyWorkThatIsDue) {
   on_recovered = [](HostCalls&) { ADD_FAILURE() << "a fiber of a condemned agent was offered"; };
   shard_.ask("write");
   shard_.act([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); });
-  storage::Directory(shard_.data().directory_path()).condemn(std::array{kUsualAgent});
+  rows().condemn(std::array{kUsualAgent});
   shard_.script.history.clear();
-  shard_.restart();
-  shard_.loop.advance(minutes(10));
+  shard_.restart_and_advance(minutes(10));
   EXPECT_EQ(shard_.script.history, std::vector<std::string>{"destroyed"}) << "by the restart";
   expect_nothing_left();
 }
@@ -254,14 +237,8 @@ TEST_F(DestroyTest, B135_AScheduledCallbackThatDestroysItsAgentFailsNothing) {
   int runs = 0;
   shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kRequest) {
-      durable::ScheduleRequest request;
-      request.type = durable::ScheduleType::kInterval;
-      request.callback = "tick";
-      request.when_ms = 2'000;
-      EXPECT_TRUE(host.create_schedule(request));
-      durable::QueueRequest item;
-      item.callback = "tock";
-      EXPECT_TRUE(host.push_item(item));
+      EXPECT_TRUE(host.create_schedule(every(2'000, "tick")));
+      EXPECT_TRUE(host.push_item(item("tock")));
     }
     if (event.kind == EventKind::kSchedule && ++runs == 2) EXPECT_TRUE(host.destroy());
     return complete(host, event);
@@ -269,10 +246,8 @@ TEST_F(DestroyTest, B135_AScheduledCallbackThatDestroysItsAgentFailsNothing) {
   shard_.request("work");
   shard_.loop.advance(milliseconds(10'000));
   EXPECT_EQ(runs, 2);
-  EXPECT_EQ(shard_.script.alive, 0);
   expect_nothing_left();
-  shard_.restart();
-  shard_.loop.advance(minutes(10));
+  shard_.restart_and_advance(minutes(10));
   EXPECT_EQ(runs, 2) << "it is not tried again";
   for (const std::string& event : shard_.logger.events())
     EXPECT_FALSE(event.starts_with("warn ") || event.starts_with("error ")) << event;
@@ -282,11 +257,8 @@ TEST_F(DestroyTest, B130_WorkThatIsDueDoesNotRunAfterIt) {
   std::vector<std::string> ran;
   shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kRequest) {
-      for (const char* callback : {"first", "second", "third"}) {
-        durable::QueueRequest item;
-        item.callback = callback;
-        EXPECT_TRUE(host.push_item(item));
-      }
+      for (const char* callback : {"first", "second", "third"})
+        EXPECT_TRUE(host.push_item(item(callback)));
     }
     if (event.kind == EventKind::kQueueItem) {
       ran.emplace_back(event.name);
@@ -301,15 +273,10 @@ TEST_F(DestroyTest, B130_WorkThatIsDueDoesNotRunAfterIt) {
 }
 
 TEST_F(DestroyTest, AHookThatDestroysItsAgentFailsNothing) {
-  shard_.script.on_result = [](HostCalls& host, const OperationResult&) {
-    EXPECT_TRUE(host.start_fiber("work"));
-  };
   shard_.ask("read");
-  shard_.runtime().post(shard_.script.host->handle(), 1);
-  shard_.settle();
+  shard_.act([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); });
   on_recovered = [](HostCalls& host) { EXPECT_TRUE(host.destroy()); };
   shard_.restart_and_settle();
-  EXPECT_EQ(shard_.script.alive, 0);
   expect_nothing_left();
   shard_.loop.advance(minutes(10));
   EXPECT_EQ(shard_.script.alive, 0) << "it is not tried again";
@@ -320,39 +287,33 @@ TEST_F(DestroyTest, AHookThatDestroysItsAgentFailsNothing) {
 TEST_F(DestroyTest, OneThatDestroysItselfWheneverItStartsIsNotMadeAgainAndAgain) {
   on_start = [](HostCalls& host) { EXPECT_TRUE(host.destroy()); };
   const auto client = shard_.connect();
-  const auto answer = shard_.ask("read");
-  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
-  EXPECT_EQ(client.sight->back(),
-            "close 1011 the agent failed to start; the server's log says why");
+  EXPECT_EQ(shard_.ask("read")->end, kFailedToStart);
+  EXPECT_EQ(client.sight->back(), kClosedForFailedStart);
   EXPECT_EQ(std::ranges::count(shard_.script.history, "start |"), 1);
   EXPECT_TRUE(shard_.logger.contains("the agent destroyed itself"));
-  storage::Directory rows(shard_.data().directory_path());
-  EXPECT_TRUE(rows.condemned().empty());
+  EXPECT_TRUE(rows().condemned().empty());
 }
 
 TEST_F(DestroyTest, OneThatDestroysItselfWhenItIsMadeIsNotStarted) {
   shard_.script.on_create = [](HostCalls& host) -> Result<void> { return host.destroy(); };
-  const auto answer = shard_.ask("read");
-  EXPECT_EQ(answer->end, "error unavailable: the agent failed to start; the server's log says why");
+  EXPECT_EQ(shard_.ask("read")->end, kFailedToStart);
   EXPECT_EQ(shard_.script.history, std::vector<std::string>{"destroyed"});
-  EXPECT_TRUE(storage::Directory(shard_.data().directory_path()).condemned().empty());
+  EXPECT_TRUE(rows().condemned().empty());
 }
 
 TEST_F(DestroyTest, OneThatDestroysItselfWhenAClientAsksClosesThatClientToo) {
   shard_.ask("write");
-  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kConnecting) EXPECT_TRUE(host.destroy());
-    return complete(host, event);
-  };
-  const auto client = shard_.join();
-  EXPECT_EQ(*client.sight, Sight{kClosed});
+  shard_.script.on_event = do_on(EventKind::kConnecting, [](HostCalls& host, const AgentEvent&) {
+    EXPECT_TRUE(host.destroy());
+  });
+  EXPECT_EQ(*shard_.join().sight, Sight{kClosed});
   EXPECT_EQ(std::ranges::count(shard_.script.history, "connect /agents/counter/a|"), 0);
   expect_nothing_left();
 }
 
 TEST_F(DestroyTest, AnAgentThatBreaksAfterwardsIsDestroyedAllTheSame) {
   shard_.ask("write");
-  after = [](HostCalls& host) { host.storage_failed("the disk is gone"); };
+  after_end = [](HostCalls& host) { host.storage_failed("the disk is gone"); };
   const auto answer = shard_.ask("destroy");
   EXPECT_TRUE(answer->end->starts_with("error internal")) << *answer->end;
   expect_nothing_left();
@@ -360,7 +321,7 @@ TEST_F(DestroyTest, AnAgentThatBreaksAfterwardsIsDestroyedAllTheSame) {
 
 TEST_F(DestroyTest, AStopOfTheServerFinishesIt) {
   shard_.ask("write");
-  after = [](HostCalls& host) { EXPECT_TRUE(host.acquire_keep_alive()); };
+  after_end = [](HostCalls& host) { EXPECT_TRUE(host.acquire_keep_alive()); };
   shard_.request("destroy");
   ASSERT_TRUE(has_file()) << "the end is posted";
   shard_.restart();
@@ -371,7 +332,7 @@ TEST_F(DestroyTest, FilesThatCannotBeRemovedAreNotServedAndTriedAgain) {
   shard_.ask("write");
   const std::filesystem::path obstacle =
       shard_.data().agent_path(kUsualAgent).string() + "-journal";
-  before = [&](HostCalls&) { std::filesystem::create_directory(obstacle); };
+  before_end = [&](HostCalls&) { std::filesystem::create_directory(obstacle); };
   const auto known = shard_.join();
   const auto answer = shard_.request("destroy");
   const auto waiting = shard_.request("read");
@@ -401,13 +362,10 @@ TEST_F(DestroyTest, FilesThatCannotBeRemovedAreNotServedAndTriedAgain) {
 TEST(DestroyOnABadDeviceTest, TheFilesStayUntilTheMarkerIsOnTheDevice) {
   hearth::testing::FakeSyncCalls calls;
   ShardFixture shard({}, {}, &calls);
-  shard.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+  shard.script.on_event = do_on(EventKind::kRequest, [](HostCalls& host, const AgentEvent& event) {
     if (event.name == "write") EXPECT_TRUE(host.set_state(0, "1"));
     if (event.name == "destroy") EXPECT_TRUE(host.destroy());
-    if (event.call == 0) return {};
-    const bool is_request = event.kind == EventKind::kRequest;
-    return host.complete(event.call, std::string_view(is_request ? "\"done\"" : ""));
-  };
+  });
   const auto has_file = [&] {
     return std::filesystem::exists(shard.data().agent_path(kUsualAgent));
   };
@@ -422,14 +380,13 @@ TEST(DestroyOnABadDeviceTest, TheFilesStayUntilTheMarkerIsOnTheDevice) {
 }
 
 TEST_F(DestroyTest, AWakeOfAnAgentWhoseFilesCannotBeRemovedRunsNothing) {
-  before = [&](HostCalls& host) {
+  before_end = [&](HostCalls& host) {
     EXPECT_TRUE(host.start_fiber("work"));
     std::filesystem::create_directory(shard_.data().agent_path(kUsualAgent).string() + "-journal");
   };
   on_recovered = [](HostCalls&) { ADD_FAILURE() << "a fiber of a condemned agent was offered"; };
   shard_.ask("destroy");
-  shard_.restart();
-  shard_.loop.advance(minutes(10));
+  shard_.restart_and_advance(minutes(10));
   EXPECT_EQ(std::ranges::count(shard_.script.history, "start |"), 1);
 }
 

@@ -1,7 +1,7 @@
 #include "runtime/durable_counts.hpp"
 
-#include "fakes.hpp"
 #include "support/exposition.hpp"
+#include "work_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,6 @@ namespace {
 using hearth::testing::Exposition;
 using hearth::testing::RecordingLogger;
 using std::chrono::seconds;
-using testing::ShardFixture;
 
 constexpr const char* kFamily = "hearth_durable_events_total";
 
@@ -95,8 +94,7 @@ TEST_F(DurableCountsTest, EachEventIsLoggedAtItsLevelAndCountedUnderItsName) {
                    {.agent_class = "Research", .agent = "a"}, "id-1", "why not");
     EXPECT_EQ(count(traits.name), before + 1) << traits.name;
     // One that was given up is in the audit log as well.
-    const bool is_recorded = traits.name == "alarm:dead";
-    ASSERT_EQ(logger_.events().size(), is_recorded ? 2U : 1U) << traits.name;
+    ASSERT_EQ(logger_.events().size(), traits.name == "alarm:dead" ? 2U : 1U) << traits.name;
     const std::string line = logger_.events().front();
     EXPECT_TRUE(line.find(" " + std::string(traits.name) + " class=Research agent=a ") !=
                 std::string::npos)
@@ -158,21 +156,8 @@ TEST_F(DurableCountsTest, NamesOfAgentsAndTextsReachNoLabel) {
 
 // ---- the life of a fiber, through the whole runtime ----
 
-class DurableLifeTest : public ::testing::Test {
+class DurableLifeTest : public testing::WorkTest {
  protected:
-  DurableLifeTest() {
-    shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
-      if (event.kind == EventKind::kRequest && on_request_) on_request_(host);
-      if (event.kind == EventKind::kFiberRecovered && on_recovered_)
-        return on_recovered_(host, event);
-      return complete(host, event);
-    };
-  }
-  void visit(std::function<void(HostCalls&)> action) {
-    on_request_ = std::move(action);
-    shard_.ask("POST");
-    on_request_ = nullptr;
-  }
   // What was logged of durable work since the last call, by name.
   std::vector<std::string> steps() {
     std::vector<std::string> names;
@@ -188,10 +173,6 @@ class DurableLifeTest : public ::testing::Test {
     return Exposition(shard_.metrics.text()).sum(kFamily, {{"class", "Counter"}, {"event", event}});
   }
   using Steps = std::vector<std::string>;
-
-  std::function<void(HostCalls&)> on_request_;
-  std::function<Result<void>(HostCalls&, const AgentEvent&)> on_recovered_;
-  ShardFixture shard_;
 };
 
 TEST_F(DurableLifeTest, AFiberThatEndsWellStartsAndCompletes) {
@@ -225,7 +206,7 @@ TEST_F(DurableLifeTest, AFiberThatHasEndedCannotFailOrFinishAgain) {
 }
 
 TEST_F(DurableLifeTest, ARunThatARestartInterruptsIsDetectedAttemptedAndHandled) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); });
+  start_fiber("work");
   steps();
   shard_.restart_and_settle();
   EXPECT_EQ(steps(), (Steps{"fiber:run:interrupted", "fiber:recovery:detected",
@@ -237,14 +218,11 @@ TEST_F(DurableLifeTest, ARunThatARestartInterruptsIsDetectedAttemptedAndHandled)
 }
 
 TEST_F(DurableLifeTest, ARecoveryThatFailsIsDetectedAgainButItsRunIsNotInterruptedTwice) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); });
-  on_recovered_ = [](HostCalls&, const AgentEvent&) -> Result<void> {
-    return Error{Errc::kPlugin, "no"};
-  };
+  start_fiber("work");
+  on_work = on(EventKind::kFiberRecovered, fail_with(Errc::kPlugin, "no"));
   shard_.restart_and_settle();
   steps();
-  shard_.restart();
-  shard_.loop.advance(seconds(3));
+  shard_.restart_and_advance(seconds(3));
   const Steps seen = steps();
   EXPECT_EQ(std::ranges::count(seen, "fiber:run:interrupted"), 0);
   EXPECT_EQ(std::ranges::count(seen, "fiber:recovery:detected"), 1);
@@ -256,12 +234,9 @@ TEST_F(DurableLifeTest, ARecoveryThatFailsIsDetectedAgainButItsRunIsNotInterrupt
 }
 
 TEST_F(DurableLifeTest, ADeadFiberIsNotDetected) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); });
-  on_recovered_ = [](HostCalls&, const AgentEvent&) -> Result<void> {
-    return Error{Errc::kPlugin, "no"};
-  };
-  shard_.restart();
-  shard_.loop.advance(seconds(36'000));
+  start_fiber("work");
+  on_work = on(EventKind::kFiberRecovered, fail_with(Errc::kPlugin, "no"));
+  shard_.restart_and_advance(seconds(36'000));
   steps();
   shard_.restart();
   visit([](HostCalls&) {});
@@ -269,10 +244,8 @@ TEST_F(DurableLifeTest, ADeadFiberIsNotDetected) {
 }
 
 TEST_F(DurableLifeTest, WhatAClassDoesNotRecoverWaitsForCode) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); });
-  on_recovered_ = [](HostCalls&, const AgentEvent&) -> Result<void> {
-    return Error{Errc::kUnsupported, ""};
-  };
+  start_fiber("work");
+  on_work = on(EventKind::kFiberRecovered, fail_with(Errc::kUnsupported, ""));
   shard_.restart_and_settle();
   EXPECT_EQ(count("fiber:unknown"), 1);
   EXPECT_EQ(count("fiber:recovery:handled"), 0);

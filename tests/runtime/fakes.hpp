@@ -12,6 +12,7 @@
 #include "runtime/timer_queue.hpp"
 #include "storage/agent_key.hpp"
 #include "storage/data_directory.hpp"
+#include "storage/plugin_sql.hpp"
 #include "support/manual_clock.hpp"
 #include "support/recording_logger.hpp"
 #include "support/seeded_random.hpp"
@@ -37,6 +38,14 @@
 namespace hearth::runtime {
 using hearth::testing::HostCalls;
 
+// What callers and clients are told when a start or the storage fails.
+inline constexpr std::string_view kFailedToStart =
+    "error unavailable: the agent failed to start; the server's log says why";
+inline constexpr std::string_view kClosedForFailedStart =
+    "close 1011 the agent failed to start; the server's log says why";
+inline constexpr std::string_view kStorageFailed =
+    "error internal: the agent's storage failed; do not count on any of this being saved";
+
 // What a handler does with an event that the test does not ask about. Events without a call want
 // no answer.
 inline Result<void> complete(HostCalls& host, const AgentEvent& event,
@@ -44,11 +53,57 @@ inline Result<void> complete(HostCalls& host, const AgentEvent& event,
   return event.call == 0 ? Result<void>() : host.complete(event.call, answer);
 }
 
+using EventHandler = std::function<Result<void>(HostCalls&, const AgentEvent&)>;
+
+// Events of `kind` go to `handler`, and all others are completed.
+inline EventHandler on(EventKind kind, EventHandler handler) {
+  return [kind, handler = std::move(handler)](HostCalls& host, const AgentEvent& event) {
+    return event.kind == kind ? handler(host, event) : complete(host, event);
+  };
+}
+// All events are completed, those of `kind` after `action`.
+inline EventHandler do_on(EventKind kind,
+                          std::function<void(HostCalls&, const AgentEvent&)> action) {
+  return [kind, action = std::move(action)](HostCalls& host, const AgentEvent& event) {
+    if (event.kind == kind) action(host, event);
+    return complete(host, event);
+  };
+}
+inline EventHandler fail_with(Errc code, const std::string& text) {
+  return [=](HostCalls&, const AgentEvent&) -> Result<void> { return Error{code, text}; };
+}
+// An event that begins, and does not end by itself.
+inline Result<void> hang(HostCalls&, const AgentEvent&) {
+  return {};
+}
+
+// Counts in the agent's state, and answers with it: "1", "11", ...
+inline Result<void> count_in_state(HostCalls& host, const AgentEvent& event) {
+  const std::string next = std::string(host.state().value_or("")) + "1";
+  if (auto stored = host.set_state(0, next); stored.has_error()) return stored;
+  return host.complete(event.call, std::string_view(next));
+}
+// A statement that succeeds.
+inline void run_sql(HostCalls& host, const std::string& text) {
+  const auto statement = host.sql().prepare(text);
+  HEARTH_ASSERT(statement && host.sql().step(*statement), "the statement fails");
+  (void)host.sql().finalize(*statement);
+}
+// A turn in which its own SQL rolls back all that was written.
+inline Result<storage::StepOutcome> lose_the_turn(HostCalls& host) {
+  run_sql(host, "CREATE TABLE IF NOT EXISTS n(id INTEGER PRIMARY KEY AUTOINCREMENT, x)");
+  run_sql(host, "INSERT INTO n VALUES(9223372036854775807, 1)");
+  return host.sql().step(host.sql().prepare("INSERT INTO n(x) VALUES(2)").value());
+}
+
 template <class Value>
 ClassSettings settings_with(Value ClassSettings::* setting, std::type_identity_t<Value> value) {
   ClassSettings settings;
   settings.*setting = std::move(value);
   return settings;
+}
+inline ClassSettings power() {
+  return settings_with(&ClassSettings::durability, Durability::kPower);
 }
 }  // namespace hearth::runtime
 
@@ -225,6 +280,14 @@ struct Script {
   HostCalls* host = nullptr;  // of the youngest instance
 };
 
+// Leaves events open, among the script's open calls.
+inline EventHandler keep_open(Script& script) {
+  return [&script](HostCalls&, const AgentEvent& event) -> Result<void> {
+    script.open_calls.push_back(event.call);
+    return {};
+  };
+}
+
 class ScriptedInstance final : public AgentInstance {
  public:
   ScriptedInstance(Script& script, extensions::AgentContext& agent)
@@ -326,14 +389,30 @@ class ShardFixture {
     std::shared_ptr<Sight> sight = std::make_shared<Sight>();
   };
   Client connect(const std::string& name = "a", const std::string& client_id = "me") {
+    return connect({"Counter", name}, ConnectRequest{.id = client_id,
+                                                     .target = "/agents/counter/" + name,
+                                                     .headers = {{"X-Test", "1"}}});
+  }
+  Client connect(const storage::AgentKey& agent, ConnectRequest request) {
     Client client;
-    ConnectRequest request;
-    request.id = client_id;
-    request.target = "/agents/counter/" + name;
-    request.headers = {{"X-Test", "1"}};
-    client.id = shard().connect({"Counter", name}, "counter", std::move(request),
+    client.id = shard().connect(agent, "counter", std::move(request),
                                 std::make_unique<FakePort>(client.sight));
     return client;
+  }
+  // A client's call over plain HTTP, or by its key.
+  std::shared_ptr<Answer> call_agent(const std::string& method, const std::string& key = "",
+                                     const std::string& fingerprint = "") {
+    auto answer = std::make_shared<Answer>();
+    Shard::AgentCallIn call;
+    call.key = kUsualAgent;
+    call.segment = "counter";
+    call.method = method;
+    call.arguments = "[]";
+    call.timeout = std::chrono::seconds(30);
+    call.is_of_client = true;
+    if (!key.empty()) call.retry_key = {key, fingerprint};
+    shard().call(call, std::make_unique<FakeSink>(answer));
+    return settled(answer);
   }
   std::shared_ptr<Answer> call(const Client& client, const std::string& method,
                                const std::string& arguments = "[]") {
@@ -383,17 +462,26 @@ class ShardFixture {
   AgentState evict(const std::string& name = "a") {
     return settled(admin().evict({"Counter", name}));
   }
+  void restart_and_advance(std::chrono::milliseconds time, RuntimeLimits limits = {},
+                           ClassSettings settings = {}) {
+    restart(limits, std::move(settings));
+    loop.advance(time);
+  }
   void restart_and_settle(RuntimeLimits limits = {}, ClassSettings settings = {}) {
     restart(limits, std::move(settings));
     settle();
   }
   // A turn of the youngest agent, without a client.
   void act(std::function<void(HostCalls&)> what) {
+    begin_act(std::move(what));
+    settle();
+  }
+  // The same, as the next task of the loop.
+  void begin_act(std::function<void(HostCalls&)> what) {
     script.on_result = [what = std::move(what)](HostCalls& host, const OperationResult&) {
       what(host);
     };
     HEARTH_ASSERT(runtime().post(script.host->handle(), 1), "the agent is gone");
-    settle();
   }
 
   Shard& shard() { return runtime_->shard(0); }

@@ -35,28 +35,10 @@ class LiveAgentAnswersTest : public ::testing::Test {
 
   std::shared_ptr<Answer> call(const std::string& method, const std::string& key = "k",
                                const std::string& fingerprint = "f") {
-    auto answer = std::make_shared<Answer>();
-    Shard::AgentCallIn call;
-    call.key = kUsualAgent;
-    call.segment = "counter";
-    call.method = method;
-    call.arguments = "[]";
-    call.timeout = std::chrono::seconds(30);
-    call.is_of_client = true;
-    if (!key.empty()) call.retry_key = {key, fingerprint};
-    shard_.shard().call(call, std::make_unique<FakeSink>(answer));
-    shard_.settle();
-    return answer;
-  }
-  void as_agent(std::function<void(HostCalls&)> what) {
-    shard_.script.on_result = [what = std::move(what)](HostCalls& host, const OperationResult&) {
-      what(host);
-    };
-    ASSERT_TRUE(shard_.runtime().post(shard_.script.host->handle(), 1));
-    shard_.settle();
+    return shard_.call_agent(method, key, fingerprint);
   }
   void evict() {
-    as_agent([](HostCalls& host) { ASSERT_TRUE(host.evict()); });
+    shard_.act([](HostCalls& host) { ASSERT_TRUE(host.evict()); });
   }
 
   int runs_ = 0;
@@ -96,7 +78,7 @@ TEST_F(LiveAgentAnswersTest, P7_WhileItRunsASecondOneIsRefused) {
   const auto first = call("hang");
   EXPECT_EQ(call("hang")->status, 423U);
   EXPECT_FALSE(first->end);
-  as_agent([this](HostCalls& host) {
+  shard_.act([this](HostCalls& host) {
     EXPECT_TRUE(host.complete(shard_.script.open_calls.at(0), std::string_view("7")));
   });
   EXPECT_EQ(first->end, "ok 7");
@@ -120,7 +102,7 @@ TEST_F(LiveAgentAnswersTest, P7_AnIdempotentMethodRunsAgainAfterARestart) {
   shard_.restart();
   (void)call("look");
   EXPECT_EQ(runs_, 2);
-  as_agent([this](HostCalls& host) {
+  shard_.act([this](HostCalls& host) {
     EXPECT_TRUE(host.complete(shard_.script.open_calls.at(1), std::string_view("8")));
   });
   EXPECT_EQ(call("look")->end, "ok 8");
@@ -160,7 +142,6 @@ TEST_F(LiveAgentAnswersTest, P7_ALimitThatTheMethodMeetsIsToldAgainAndOneThatMay
 TEST_F(LiveAgentAnswersTest, P7_ACallThatTimesOutIsToldSoAgain) {
   const auto first = call("hang");
   shard_.loop.advance(std::chrono::seconds(30));
-  shard_.settle();
   EXPECT_EQ(first->end, "error timeout: the agent did not answer in time");
   EXPECT_EQ(call("hang")->end, first->end);
   EXPECT_EQ(runs_, 1);
@@ -174,7 +155,6 @@ TEST_F(LiveAgentAnswersTest, PartsThatNobodyReadsGiveACallNoMoreTime) {
   }
   EXPECT_FALSE(answer->end);
   shard_.loop.advance(std::chrono::seconds(1));
-  shard_.settle();
   EXPECT_EQ(answer->end, "error timeout: the agent did not answer in time");
 }
 

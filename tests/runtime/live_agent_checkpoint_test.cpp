@@ -81,16 +81,14 @@ ClassSettings on_test_device() {
 class LiveAgentCheckpointTest : public ::testing::Test {
  protected:
   LiveAgentCheckpointTest() {
-    fixture_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
-      if (event.kind == EventKind::kMessage) on_message(host, event);
-      return complete(host, event);
-    };
+    fixture_.script.on_event =
+        do_on(EventKind::kMessage,
+              [this](HostCalls& host, const AgentEvent& event) { on_message(host, event); });
     fixture_.script.on_result = [this](HostCalls& host, const OperationResult& result) {
       ++results_;
       (void)host.set_state(0, "\"result " + std::to_string(result.token) + "\"");
     };
-    client_ = fixture_.connect();
-    fixture_.settle();
+    client_ = fixture_.join();
     client_.sight->clear();
   }
   ~LiveAgentCheckpointTest() override { device_.let_go(); }

@@ -1,5 +1,5 @@
 // The state and the connections of a live agent: what its clients may do, and what they see.
-#include "runtime/live_agent_fixture.hpp"
+#include "work_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -31,13 +31,10 @@ TEST_F(LiveAgentTest, TheClaimsOfAClientStayWithItsEventsWhenItHasGone) {
     }
     return complete(host, event);
   });
-  testing::ShardFixture::Client leaves;
   ConnectRequest request;
   request.target = "/agents/counter/a";
   request.claims = R"({"sub":"ann"})";
-  leaves.id = shard_.shard().connect({"Counter", "a"}, "counter", std::move(request),
-                                     std::make_unique<testing::FakePort>(leaves.sight));
-  shard_.settle();
+  const auto leaves = shard_.settled(shard_.connect({"Counter", "a"}, std::move(request)));
   (void)shard_.call(leaves, "wait");
   shard_.shard().message(leaves.id, "wait", FrameKind::kText);
   shard_.settle();
@@ -57,9 +54,8 @@ TEST_F(LiveAgentTest, AClientsWriteReachesEveryOtherClientAndNotItself) {
 
 TEST_F(LiveAgentTest, AReadonlyClientCannotChangeTheStateNorMakeTheAgentDoIt) {
   shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kConnecting) {
+    if (event.kind == EventKind::kConnecting)
       EXPECT_TRUE(host.set_flags(event.connection, Connection::kReadonly));
-    }
     if (event.kind == EventKind::kCall) {
       const auto outcome = host.set_state(event.connection, "1");
       EXPECT_EQ(outcome.error().code, Errc::kForbidden);
@@ -74,13 +70,10 @@ TEST_F(LiveAgentTest, AReadonlyClientCannotChangeTheStateNorMakeTheAgentDoIt) {
 
 TEST_F(LiveAgentTest, AClientThatBecomesReadonlyInACheckHearsWhatTheCheckSays) {
   shard_.script.checks_state = true;
-  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kStateCheck) {
-      EXPECT_TRUE(host.set_flags(event.connection, Connection::kReadonly));
-      return Error{Errc::kInvalidArgument, ""};
-    }
-    return complete(host, event);
-  };
+  on_call([](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    EXPECT_TRUE(host.set_flags(event.connection, Connection::kReadonly));
+    return Error{Errc::kInvalidArgument, ""};
+  });
   const auto client = shard_.connect();
   const auto first = shard_.write_state(client, "1");
   EXPECT_EQ(first->end, "error invalid_argument: ");
@@ -88,13 +81,15 @@ TEST_F(LiveAgentTest, AClientThatBecomesReadonlyInACheckHearsWhatTheCheckSays) {
   EXPECT_EQ(shard_.write_state(client, "1")->status, 403U);
 }
 
+Result<void> refuses_13(HostCalls&, const AgentEvent& event) {
+  if (event.kind == EventKind::kStateCheck && event.body == "13")
+    return Error{Errc::kPlugin, "unlucky"};
+  return {};
+}
+
 TEST_F(LiveAgentTest, AClientWhoseWriteIsRefusedIsToldTheTrueState) {
   shard_.script.checks_state = true;
-  on_call([](HostCalls&, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kStateCheck && event.body == "13")
-      return Error{Errc::kPlugin, "unlucky"};
-    return {};
-  });
+  on_call(refuses_13);
   const auto writer = shard_.connect();
   const auto other = shard_.connect("a", "other");
   EXPECT_EQ(shard_.write_state(writer, "13")->end, "error plugin_error: unlucky");
@@ -111,16 +106,11 @@ TEST_F(LiveAgentTest, AClientWhoseWriteIsRefusedIsToldTheTrueState) {
 TEST_F(LiveAgentTest, AClassMayRejectAStateAndWatchesTheOnesItAccepted) {
   shard_.script.checks_state = true;
   shard_.script.watches_state = true;
-  on_call([](HostCalls&, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kStateCheck && event.body == "13")
-      return Error{Errc::kPlugin, "unlucky"};
-    return {};
-  });
+  on_call(refuses_13);
   const auto client = shard_.connect();
   const auto other = shard_.join("a", "other");
   EXPECT_EQ(shard_.write_state(client, "13")->end, "error plugin_error: unlucky");
-  shard_.write_state(client, "14");
-  shard_.settle();
+  shard_.store(client, "14");
   EXPECT_EQ(shard_.script.history.back(), "state_changed |14");
   EXPECT_EQ(other.sight->back(), "text state 14");
   EXPECT_EQ(other.sight->size(), 2U) << "the rejected one was shown to nobody";
@@ -128,16 +118,14 @@ TEST_F(LiveAgentTest, AClassMayRejectAStateAndWatchesTheOnesItAccepted) {
 
 TEST_F(LiveAgentTest, ADefaultStateIsShownAndNotStored) {
   shard_.script.on_create = [](HostCalls& host) { return host.set_default_state(R"({"n":0})"); };
-  const auto client = shard_.join();
-  EXPECT_EQ(*client.sight, Sight{R"(handshake counter/a {"n":0})"});
+  EXPECT_EQ(*shard_.join().sight, Sight{R"(handshake counter/a {"n":0})"});
   EXPECT_FALSE(std::filesystem::exists(shard_.data().agent_path({"Counter", "a"})));
 }
 
 TEST_F(LiveAgentTest, AClientWithoutProtocolGetsBroadcastsAndNoFramesOfTheProtocol) {
   shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kConnecting) {
+    if (event.kind == EventKind::kConnecting)
       EXPECT_TRUE(host.set_flags(event.connection, Connection::kNoProtocol));
-    }
     if (event.kind == EventKind::kMessage) {
       EXPECT_TRUE(host.set_state(0, "1"));
       EXPECT_TRUE(host.broadcast(FrameKind::kText, "all", "", {}));
@@ -203,15 +191,12 @@ TEST_F(LiveAgentTest, FramesSentBeforeACloseLeaveBeforeItAlsoWhenTheTurnWrote) {
 }
 
 TEST_F(LiveAgentTest, NothingIsSentToAClientBeforeItsHandshake) {
-  shard_.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kConnecting) {
-      EXPECT_EQ(host.send(event.connection, FrameKind::kText, "early").error().code,
-                Errc::kForbidden);
-    }
-    return complete(host, event);
-  };
-  const auto client = shard_.join();
-  EXPECT_EQ(*client.sight, Sight{"handshake counter/a -"});
+  shard_.script.on_event =
+      do_on(EventKind::kConnecting, [](HostCalls& host, const AgentEvent& event) {
+        EXPECT_EQ(host.send(event.connection, FrameKind::kText, "early").error().code,
+                  Errc::kForbidden);
+      });
+  EXPECT_EQ(*shard_.join().sight, Sight{"handshake counter/a -"});
 }
 
 TEST_F(LiveAgentTest, AWalkThroughAllClientsSeesEachOnceInTheOrderOfArrival) {

@@ -1,6 +1,6 @@
 // Keep-alive, fibers and their recovery through the whole runtime: a restart is a new runtime on
 // the same files.
-#include "fakes.hpp"
+#include "work_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,37 +9,8 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::ShardFixture;
 
-class LiveAgentDurableTest : public ::testing::Test {
- protected:
-  // HTTP requests run `on_request`; recovery hooks run `on_recovered`; all other events are
-  // completed at once.
-  LiveAgentDurableTest() {
-    shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
-      if (event.kind == EventKind::kRequest && on_request) on_request(host);
-      if (event.kind == EventKind::kFiberRecovered) {
-        recovered.emplace_back(std::string(event.name) + " " + std::string(event.body));
-        if (on_recovered) return on_recovered(host, event);
-      }
-      return complete(host, event);
-    };
-  }
-  void visit(std::function<void(HostCalls&)> action, const std::string& name = "a") {
-    on_request = std::move(action);
-    shard_.ask("POST", "", name);
-    on_request = nullptr;
-  }
-  static std::string id_in(const std::string& recovery) {
-    const auto at = recovery.find("\"id\":\"") + 6;
-    return recovery.substr(at, 36);
-  }
-
-  std::function<void(HostCalls&)> on_request;
-  std::function<Result<void>(HostCalls&, const AgentEvent&)> on_recovered;
-  std::vector<std::string> recovered;
-  ShardFixture shard_;
-};
+class LiveAgentDurableTest : public testing::WorkTest {};
 
 TEST_F(LiveAgentDurableTest, AKeptAliveAgentIsNotEvictedUntilTheLastReleaseAndThenItIs) {
   visit([](HostCalls& host) {
@@ -88,21 +59,18 @@ TEST_F(LiveAgentDurableTest, AnInterruptedFiberIsOfferedAfterARestartWithItsChec
   shard_.loop.advance(seconds(600));
   EXPECT_EQ(shard_.script.alive, 1) << "a fiber keeps its agent alive";
   shard_.restart_and_settle();
-  ASSERT_EQ(recovered.size(), 1U);
-  EXPECT_TRUE(recovered[0].starts_with(R"(research {"id":")"));
-  EXPECT_NE(recovered[0].find(R"("snapshot":{"step":2})"), std::string::npos);
-  EXPECT_NE(recovered[0].find(R"("attempt":1)"), std::string::npos);
+  ASSERT_EQ(recovered().size(), 1U);
+  EXPECT_TRUE(recovered()[0].starts_with(R"(research {"id":")"));
+  EXPECT_NE(recovered()[0].find(R"("snapshot":{"step":2})"), std::string::npos);
+  EXPECT_NE(recovered()[0].find(R"("attempt":1)"), std::string::npos);
   shard_.restart_and_settle();
-  EXPECT_EQ(recovered.size(), 1U) << "the hook ended well: the row is gone";
+  EXPECT_EQ(recovered().size(), 1U) << "the hook ended well: the row is gone";
 }
 
 TEST_F(LiveAgentDurableTest, FinishedWorkIsNeverOffered) {
-  visit([](HostCalls& host) {
-    const auto fiber = host.start_fiber("short");
-    EXPECT_TRUE(host.finish_fiber(fiber->handle));
-  });
+  visit([](HostCalls& host) { EXPECT_TRUE(host.finish_fiber(host.start_fiber("short")->handle)); });
   shard_.restart_and_settle();
-  EXPECT_TRUE(recovered.empty());
+  EXPECT_TRUE(recovered().empty());
 }
 
 TEST_F(LiveAgentDurableTest, AnEvictionInterruptsAFiberAndTheAgentComesBackByItselfToRecoverIt) {
@@ -110,7 +78,7 @@ TEST_F(LiveAgentDurableTest, AnEvictionInterruptsAFiberAndTheAgentComesBackByIts
     EXPECT_TRUE(host.start_fiber("research"));
     EXPECT_TRUE(host.evict());
   });
-  ASSERT_EQ(recovered.size(), 1U);
+  ASSERT_EQ(recovered().size(), 1U);
   EXPECT_EQ(shard_.script.alive, 1);
 }
 
@@ -128,104 +96,94 @@ TEST_F(LiveAgentDurableTest, AnEvictedAgentThatOnlyHeldAReferenceIsLookedAtOnceA
 }
 
 TEST_F(LiveAgentDurableTest, AFiberThatGoesOnIsOfferedAgainAfterTheNextRestart) {
-  visit([](HostCalls& host) {
-    const auto fiber = host.start_fiber("research");
-    EXPECT_TRUE(host.stash(fiber->handle, "1"));
+  visit(
+      [](HostCalls& host) { EXPECT_TRUE(host.stash(host.start_fiber("research")->handle, "1")); });
+  on_work = do_on(EventKind::kFiberRecovered, [](HostCalls& host, const AgentEvent& event) {
+    EXPECT_TRUE(host.start_fiber("research", id_in(event)));
   });
-  on_recovered = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    EXPECT_TRUE(host.start_fiber("research", id_in(std::string(event.body))));
-    return complete(host, event);
-  };
   for (int round = 1; round <= 3; ++round) {
-    shard_.restart();
-    shard_.loop.advance(seconds(30));
-    EXPECT_EQ(recovered.size(), static_cast<std::size_t>(round)) << "one row, one offer";
+    shard_.restart_and_advance(seconds(30));
+    EXPECT_EQ(recovered().size(), static_cast<std::size_t>(round)) << "one row, one offer";
   }
 }
 
 TEST_F(LiveAgentDurableTest, AHookThatThrowsIsCalledAgainAfterGrowingWaits) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("poison")); });
-  on_recovered = [](HostCalls&, const AgentEvent&) -> Result<void> {
-    return Error{Errc::kPlugin, "no"};
-  };
+  start_fiber("poison");
+  on_work = on(EventKind::kFiberRecovered, fail_with(Errc::kPlugin, "no"));
   shard_.restart_and_settle();
-  EXPECT_EQ(recovered.size(), 1U);
+  EXPECT_EQ(recovered().size(), 1U);
   shard_.loop.advance(milliseconds(990));
-  EXPECT_EQ(recovered.size(), 1U);
+  EXPECT_EQ(recovered().size(), 1U);
   shard_.loop.advance(milliseconds(300));
-  EXPECT_EQ(recovered.size(), 2U);
+  EXPECT_EQ(recovered().size(), 2U);
   // The first wait was at least 1 s and this wait is at least 2 s, whatever the random part is.
   shard_.loop.advance(milliseconds(1700));
-  EXPECT_EQ(recovered.size(), 2U);
+  EXPECT_EQ(recovered().size(), 2U);
   shard_.loop.advance(seconds(3600));
-  EXPECT_EQ(recovered.size(), 10U) << "then it is dead";
+  EXPECT_EQ(recovered().size(), 10U) << "then it is dead";
   EXPECT_EQ(shard_.script.alive, 0) << "and lets its agent rest";
-  visit([&](HostCalls& host) { EXPECT_TRUE(host.retry_fiber(id_in(recovered[0]))); });
+  visit([&](HostCalls& host) { EXPECT_TRUE(host.retry_fiber(id_in(recovered()[0]))); });
   shard_.loop.advance(seconds(5));
-  EXPECT_GE(recovered.size(), 11U);
+  EXPECT_GE(recovered().size(), 11U);
 }
 
 TEST_F(LiveAgentDurableTest, AFiberThatEveryFaultInterruptsWithoutProgressDiesAndTheLogSaysSo) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("breaks its agent")); });
-  on_recovered = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    EXPECT_TRUE(host.start_fiber("breaks its agent", id_in(std::string(event.body))));
+  start_fiber("breaks its agent");
+  on_work = do_on(EventKind::kFiberRecovered, [](HostCalls& host, const AgentEvent& event) {
+    EXPECT_TRUE(host.start_fiber("breaks its agent", id_in(event)));
     host.storage_failed("as a test says");
-    return complete(host, event);
-  };
+  });
   shard_.restart();
   constexpr auto kMost = static_cast<std::size_t>(durable::kMostInterruptions);
-  for (int minute = 0; minute < 300 && recovered.size() < kMost; ++minute)
+  for (int minute = 0; minute < 300 && recovered().size() < kMost; ++minute)
     shard_.loop.advance(seconds(60));
-  EXPECT_EQ(recovered.size(), kMost);
+  EXPECT_EQ(recovered().size(), kMost);
   EXPECT_FALSE(shard_.logger.contains("fiber:recovery:dead"));
   shard_.loop.advance(seconds(3600));
-  EXPECT_EQ(recovered.size(), kMost);
+  EXPECT_EQ(recovered().size(), kMost);
   EXPECT_EQ(shard_.logger.count("warn fiber:recovery:dead"), 1U);
   EXPECT_EQ(shard_.script.alive, 0) << "and lets its agent rest";
 }
 
 TEST_F(LiveAgentDurableTest, RestartsOnPurposeDoNotWearOutAFiberThatMakesNoCheckpoints) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("one long step")); });
-  on_recovered = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    EXPECT_TRUE(host.start_fiber("one long step", id_in(std::string(event.body))));
-    return complete(host, event);
-  };
+  start_fiber("one long step");
+  on_work = do_on(EventKind::kFiberRecovered, [](HostCalls& host, const AgentEvent& event) {
+    EXPECT_TRUE(host.start_fiber("one long step", id_in(event)));
+  });
   for (std::size_t restart = 1; restart <= 15; ++restart) {
     shard_.restart_and_settle();
-    ASSERT_EQ(recovered.size(), restart);
+    ASSERT_EQ(recovered().size(), restart);
   }
 }
 
 TEST_F(LiveAgentDurableTest, AnOperatorsEvictionsDoNotWearOutAFiberThatMakesNoCheckpoints) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("one long step")); });
-  on_recovered = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    EXPECT_TRUE(host.start_fiber("one long step", id_in(std::string(event.body))));
-    return complete(host, event);
-  };
+  start_fiber("one long step");
+  on_work = do_on(EventKind::kFiberRecovered, [](HostCalls& host, const AgentEvent& event) {
+    EXPECT_TRUE(host.start_fiber("one long step", id_in(event)));
+  });
   for (std::size_t eviction = 1; eviction <= 15; ++eviction) {
     ASSERT_EQ(shard_.admin().evict(testing::kUsualAgent), AgentState::kLive);
     shard_.loop.advance(seconds(10));
-    ASSERT_EQ(recovered.size(), eviction);
+    ASSERT_EQ(recovered().size(), eviction);
   }
   EXPECT_EQ(shard_.logger.count("warn fiber:recovery:dead"), 0U);
 }
 
 TEST_F(LiveAgentDurableTest, WorkThatEvictsItsOwnAgentAgainAndAgainIsGivenUp) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("gives up")); });
-  on_recovered = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    EXPECT_TRUE(host.start_fiber("gives up", id_in(std::string(event.body))));
+  start_fiber("gives up");
+  on_work = do_on(EventKind::kFiberRecovered, [](HostCalls& host, const AgentEvent& event) {
+    EXPECT_TRUE(host.start_fiber("gives up", id_in(event)));
     EXPECT_TRUE(host.evict());
-    return complete(host, event);
-  };
+  });
   shard_.restart_and_settle();
-  EXPECT_EQ(recovered.size(), 1U) << "no hot loop";
+  EXPECT_EQ(recovered().size(), 1U) << "no hot loop";
   shard_.loop.advance(seconds(10 * 3600));
-  EXPECT_EQ(recovered.size(), static_cast<std::size_t>(durable::kMostInterruptions));
+  EXPECT_EQ(recovered().size(), static_cast<std::size_t>(durable::kMostInterruptions));
   EXPECT_EQ(shard_.logger.count("warn fiber:recovery:dead"), 1U);
 }
 
 TEST_F(LiveAgentDurableTest, AnAgentWhoseStorageFailsIsTriedAgainAfterAWaitAndNotInALoop) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); });
+  start_fiber("work");
   int starts = 0;
   shard_.script.on_create = [&](HostCalls& host) -> Result<void> {
     if (++starts <= 3) host.storage_failed("disk full");
@@ -236,7 +194,7 @@ TEST_F(LiveAgentDurableTest, AnAgentWhoseStorageFailsIsTriedAgainAfterAWaitAndNo
   shard_.loop.advance(seconds(3));
   EXPECT_EQ(starts, 1);
   shard_.loop.advance(seconds(60));
-  EXPECT_EQ(recovered.size(), 1U) << "and it is not forgotten";
+  EXPECT_EQ(recovered().size(), 1U) << "and it is not forgotten";
 }
 
 TEST_F(LiveAgentDurableTest, AFiberWhoseEndWasNotCommittedIsOfferedThoughNobodyAsks) {
@@ -246,9 +204,9 @@ TEST_F(LiveAgentDurableTest, AFiberWhoseEndWasNotCommittedIsOfferedThoughNobodyA
     EXPECT_TRUE(host.finish_fiber(fiber.handle));
     host.storage_failed("the commit of this turn");
   });
-  EXPECT_TRUE(recovered.empty());
+  EXPECT_TRUE(recovered().empty());
   shard_.loop.advance(seconds(10));
-  EXPECT_EQ(recovered.size(), 1U);
+  EXPECT_EQ(recovered().size(), 1U);
 }
 
 TEST_F(LiveAgentDurableTest, InATransactionOfTheAgentsOwnFibersAreLeftAlone) {
@@ -274,25 +232,24 @@ TEST_F(LiveAgentDurableTest, NothingIsPromisedByAnAgentWhoseStorageHasFailed) {
 }
 
 TEST_F(LiveAgentDurableTest, AHookThatFailsAsUnsupportedHasFailedAndTheWorkStays) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); });
-  on_recovered = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    return host.complete(event.call, Error{Errc::kUnsupported, "not this model"});
-  };
+  start_fiber("work");
+  on_work =
+      on(EventKind::kFiberRecovered, [](HostCalls& host, const AgentEvent& event) -> Result<void> {
+        return host.complete(event.call, Error{Errc::kUnsupported, "not this model"});
+      });
   shard_.restart_and_settle();
-  EXPECT_EQ(recovered.size(), 1U);
+  EXPECT_EQ(recovered().size(), 1U);
   shard_.loop.advance(seconds(5));
-  EXPECT_GE(recovered.size(), 2U);
+  EXPECT_GE(recovered().size(), 2U);
 }
 
 TEST_F(LiveAgentDurableTest, LookingAtAnAgentTooEarlyDoesNotForgetWhenItIsDue) {
   ClassSettings settings;
   settings.fibers.retry_base = seconds(30);
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); });
-  on_recovered = [](HostCalls&, const AgentEvent&) -> Result<void> {
-    return Error{Errc::kPlugin, "not yet"};
-  };
+  start_fiber("work");
+  on_work = on(EventKind::kFiberRecovered, fail_with(Errc::kPlugin, "not yet"));
   shard_.restart_and_settle({.max_live_agents = 1}, settings);
-  ASSERT_EQ(recovered.size(), 1U);  // due again in 30 to 38 s
+  ASSERT_EQ(recovered().size(), 1U);  // due again in 30 to 38 s
 
   // Another agent takes the only place. So a client's wake is delayed, to a time before the fiber
   // is due.
@@ -301,35 +258,32 @@ TEST_F(LiveAgentDurableTest, LookingAtAnAgentTooEarlyDoesNotForgetWhenItIsDue) {
   ASSERT_EQ(refused->end, "error unavailable: too many agents are busy; try again later");
   visit([](HostCalls& host) { EXPECT_TRUE(host.release_keep_alive()); }, "busy");
   shard_.loop.advance(seconds(5));
-  EXPECT_EQ(recovered.size(), 1U);
+  EXPECT_EQ(recovered().size(), 1U);
   shard_.loop.advance(seconds(35));
-  EXPECT_EQ(recovered.size(), 2U);
+  EXPECT_EQ(recovered().size(), 2U);
 }
 
 TEST_F(LiveAgentDurableTest, AHookThatHangsIsGivenUpAfterItsLimitAndOthersAreServedMeanwhile) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("slow")); });
-  on_recovered = [](HostCalls&, const AgentEvent&) -> Result<void> { return {}; };
+  start_fiber("slow");
+  on_work = on(EventKind::kFiberRecovered, hang);
   shard_.restart_and_settle();
-  ASSERT_EQ(recovered.size(), 1U);
+  ASSERT_EQ(recovered().size(), 1U);
   EXPECT_EQ(shard_.ask("GET")->end, "ok ") << "recovery is outside the start gate";
   shard_.loop.advance(seconds(59));
-  EXPECT_EQ(recovered.size(), 1U);
+  EXPECT_EQ(recovered().size(), 1U);
   shard_.loop.advance(seconds(5));
-  EXPECT_EQ(recovered.size(), 2U);
+  EXPECT_EQ(recovered().size(), 2U);
 }
 
 TEST_F(LiveAgentDurableTest, AClassWithoutRecoveryIsAskedByEachInstance) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("unwanted")); });
-  on_recovered = [](HostCalls&, const AgentEvent&) -> Result<void> {
-    return Error{Errc::kUnsupported, ""};
-  };
-  shard_.restart();
-  shard_.loop.advance(seconds(600));
-  EXPECT_EQ(recovered.size(), 1U);
+  start_fiber("unwanted");
+  on_work = on(EventKind::kFiberRecovered, fail_with(Errc::kUnsupported, ""));
+  shard_.restart_and_advance(seconds(600));
+  EXPECT_EQ(recovered().size(), 1U);
   shard_.restart();
   visit([](HostCalls&) {});
   shard_.loop.advance(seconds(600));
-  EXPECT_EQ(recovered.size(), 2U) << "the fiber waits for code that recovers it";
+  EXPECT_EQ(recovered().size(), 2U) << "the fiber waits for code that recovers it";
 }
 
 TEST_F(LiveAgentDurableTest, AllFibersOfAnAgentAreOfferedAndOnlyThoseThatDoNotRunHere) {
@@ -337,48 +291,38 @@ TEST_F(LiveAgentDurableTest, AllFibersOfAnAgentAreOfferedAndOnlyThoseThatDoNotRu
     for (const char* name : {"one", "two", "three"}) EXPECT_TRUE(host.start_fiber(name));
   });
   shard_.restart();
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("running")); });
+  start_fiber("running");
   shard_.loop.advance(seconds(30));
-  EXPECT_EQ(recovered.size(), 3U);
+  EXPECT_EQ(recovered().size(), 3U);
 }
 
 TEST_F(LiveAgentDurableTest, AtMostMaxRecoveringAgentsRecoverAtOnceAndAllDo) {
   constexpr int kAgents = 40;
-  for (int i = 0; i < kAgents; ++i) {
-    visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); },
-          "agent" + std::to_string(i));
-  }
+  for (int i = 0; i < kAgents; ++i) start_fiber("work", "agent" + std::to_string(i));
   std::vector<std::pair<HostCalls*, CallId>> open;
-  on_recovered = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    open.emplace_back(&host, event.call);
-    return {};
-  };
+  on_work =
+      on(EventKind::kFiberRecovered, [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
+        open.emplace_back(&host, event.call);
+        return {};
+      });
   shard_.restart_and_settle({.max_recovering = 8});
   EXPECT_EQ(open.size(), 8U);
-  shard_.script.on_result = [&](HostCalls& host, const OperationResult&) {
-    for (const auto& [who, call] : open) {
-      if (who == &host) (void)host.complete(call, std::string_view());
-    }
-  };
-  for (std::size_t i = 0; i < open.size(); ++i) {
-    shard_.runtime().post(open[i].first->handle(), 1);
-    shard_.settle();
-  }
-  EXPECT_EQ(recovered.size(), static_cast<std::size_t>(kAgents));
+  answer_each(open);
+  EXPECT_EQ(recovered().size(), static_cast<std::size_t>(kAgents));
 }
 
 TEST_F(LiveAgentDurableTest, AnAgentWhoseStartFailsIsTriedAgainLater) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); });
+  start_fiber("work");
   bool broken = true;
   shard_.script.on_create = [&](HostCalls&) -> Result<void> {
     if (broken) return Error{Errc::kPlugin, "not yet"};
     return {};
   };
   shard_.restart_and_settle();
-  EXPECT_TRUE(recovered.empty());
+  EXPECT_TRUE(recovered().empty());
   broken = false;
   shard_.loop.advance(seconds(6));
-  EXPECT_EQ(recovered.size(), 1U);
+  EXPECT_EQ(recovered().size(), 1U);
 }
 
 }  // namespace

@@ -99,140 +99,104 @@ std::string set_part_of_state(HostCalls& host, const AgentEvent&) {
   EXPECT_TRUE(host.set_state(0, part_of(*host.state())));
   return std::string(*host.state());
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    State, LentBytesTest,
-    ::testing::Values(Lent{"StateAsState", set_part_of_state, kInner},
-                      Lent{"StateAsStateIsShown", set_part_of_state, "text state " + kInner},
-                      Lent{"DefaultStateAsState",
-                           [](HostCalls& host, const AgentEvent&) {
-                             EXPECT_TRUE(host.set_state(0, part_of(*host.state())));
-                             return std::string(*host.state());
-                           },
-                           kInner},
-                      Lent{"DefaultStateAsDefaultState",
-                           [](HostCalls& host, const AgentEvent&) {
-                             EXPECT_TRUE(host.set_default_state(part_of(*host.state())));
-                             return std::string(*host.state());
-                           },
-                           kInner},
-                      Lent{"StateAsAnswer",
-                           [](HostCalls& host, const AgentEvent& event) {
-                             EXPECT_TRUE(host.set_state(0, kOuter));
-                             EXPECT_TRUE(host.complete(event.call, part_of(*host.state())));
-                             return std::string();
-                           },
-                           "ok " + kInner},
-                      Lent{"StateAsPart",
-                           [](HostCalls& host, const AgentEvent& event) {
-                             EXPECT_TRUE(host.emit(event.call, part_of(*host.state())));
-                             return std::string();
-                           },
-                           kInner},
-                      Lent{"StateAsFrame",
-                           [](HostCalls& host, const AgentEvent&) {
-                             EXPECT_TRUE(
-                                 host.broadcast(FrameKind::kText, part_of(*host.state()), "", {}));
-                             return std::string();
-                           },
-                           "text " + kInner}),
-    [](const auto& info) { return info.param.name; });
-
-INSTANTIATE_TEST_SUITE_P(
-    Connections, LentBytesTest,
-    ::testing::Values(
-        Lent{"AttachmentAsAttachment",
-             [](HostCalls& host, const AgentEvent& event) {
-               const extensions::Client* client = host.find_connection(event.connection);
-               EXPECT_TRUE(host.set_attachment(event.connection, part_of(client->attachment)));
-               return client->attachment;
-             },
-             kInner},
-        Lent{"TagAsTag",
-             [](HostCalls& host, const AgentEvent& event) {
-               const extensions::Client* client = host.find_connection(event.connection);
-               for (std::size_t size = 1; client->tags.size() + 1 < Connection::kMaxTags; ++size) {
-                 const std::string_view tag = client->tags.front();
-                 EXPECT_TRUE(host.add_tag(event.connection, tag.substr(1, size)));
-               }
-               return client->tags.back();
-             },
-             kOuter.substr(1, Connection::kMaxTags - 2), EventKind::kConnecting},
-        Lent{"TagAsTagOfABroadcast",
-             [](HostCalls& host, const AgentEvent& event) {
-               const std::string_view tag = host.find_connection(event.connection)->tags.front();
-               EXPECT_TRUE(host.broadcast(FrameKind::kText, part_of(tag), tag, {}));
-               return std::string();
-             },
-             "text " + kInner},
-        Lent{"TargetAsReason",
-             [](HostCalls& host, const AgentEvent& event) {
-               const extensions::Client* client = host.find_connection(event.connection);
-               EXPECT_TRUE(host.close(event.connection, 4000, client->target));
-               return std::string();
-             },
-             "close 4000 /agents/counter/a"}),
-    [](const auto& info) { return info.param.name; });
-
-INSTANTIATE_TEST_SUITE_P(
-    Events, LentBytesTest,
-    ::testing::Values(Lent{"ArgumentsAsState",
-                           [](HostCalls& host, const AgentEvent& event) {
-                             EXPECT_TRUE(host.set_state(0, part_of(event.body)));
-                             return std::string(*host.state());
-                           },
-                           kInner},
-                      Lent{"ArgumentsAsAnswer",
-                           [](HostCalls& host, const AgentEvent& event) {
-                             EXPECT_TRUE(host.complete(event.call, part_of(event.body)));
-                             return std::string(
-                                 part_of(event.body));  // lent until the event is over
-                           },
-                           kInner},
-                      Lent{"BodyOfARequestAsAnswer",
-                           [](HostCalls& host, const AgentEvent& event) {
-                             EXPECT_TRUE(host.complete(event.call, part_of(event.body)));
-                             return std::string(part_of(event.body));
-                           },
-                           kInner, EventKind::kRequest},
-                      Lent{"HeadOfARequestAsAnswer",
-                           [](HostCalls& host, const AgentEvent& event) {
-                             const std::string_view target = host.request(event.call)->target;
-                             EXPECT_TRUE(host.complete(event.call, target));
-                             return std::string();
-                           },
-                           "ok /agents/counter/a", EventKind::kRequest}),
-    [](const auto& info) { return info.param.name; });
-
+std::string set_part_of_default(HostCalls& host, const AgentEvent&) {
+  EXPECT_TRUE(host.set_state(0, part_of(*host.state())));
+  return std::string(*host.state());
+}
+std::string default_part_of_default(HostCalls& host, const AgentEvent&) {
+  EXPECT_TRUE(host.set_default_state(part_of(*host.state())));
+  return std::string(*host.state());
+}
+std::string answer_part_of_state(HostCalls& host, const AgentEvent& event) {
+  EXPECT_TRUE(host.set_state(0, kOuter));
+  EXPECT_TRUE(host.complete(event.call, part_of(*host.state())));
+  return {};
+}
+std::string emit_part_of_state(HostCalls& host, const AgentEvent& event) {
+  EXPECT_TRUE(host.emit(event.call, part_of(*host.state())));
+  return {};
+}
+std::string send_part_of_state(HostCalls& host, const AgentEvent&) {
+  EXPECT_TRUE(host.broadcast(FrameKind::kText, part_of(*host.state()), "", {}));
+  return {};
+}
+std::string attach_part_of_attachment(HostCalls& host, const AgentEvent& event) {
+  const extensions::Client* client = host.find_connection(event.connection);
+  EXPECT_TRUE(host.set_attachment(event.connection, part_of(client->attachment)));
+  return client->attachment;
+}
+std::string add_parts_of_tag(HostCalls& host, const AgentEvent& event) {
+  const extensions::Client* client = host.find_connection(event.connection);
+  for (std::size_t size = 1; client->tags.size() + 1 < Connection::kMaxTags; ++size) {
+    const std::string_view tag = client->tags.front();
+    EXPECT_TRUE(host.add_tag(event.connection, tag.substr(1, size)));
+  }
+  return client->tags.back();
+}
+std::string send_to_tag(HostCalls& host, const AgentEvent& event) {
+  const std::string_view tag = host.find_connection(event.connection)->tags.front();
+  EXPECT_TRUE(host.broadcast(FrameKind::kText, part_of(tag), tag, {}));
+  return {};
+}
+std::string close_with_target(HostCalls& host, const AgentEvent& event) {
+  const extensions::Client* client = host.find_connection(event.connection);
+  EXPECT_TRUE(host.close(event.connection, 4000, client->target));
+  return {};
+}
+std::string set_part_of_body(HostCalls& host, const AgentEvent& event) {
+  EXPECT_TRUE(host.set_state(0, part_of(event.body)));
+  return std::string(*host.state());
+}
+std::string answer_part_of_body(HostCalls& host, const AgentEvent& event) {
+  EXPECT_TRUE(host.complete(event.call, part_of(event.body)));
+  return std::string(part_of(event.body));  // lent until the event is over
+}
+std::string answer_target(HostCalls& host, const AgentEvent& event) {
+  EXPECT_TRUE(host.complete(event.call, host.request(event.call)->target));
+  return {};
+}
 // What starts durable work commits, and a commit ends a statement that is in the middle of writing.
+std::string set_part_of_row(HostCalls& host, const AgentEvent&) {
+  EXPECT_TRUE(host.set_state(0, part_of(returned_row(host))));
+  return std::string(*host.state());
+}
+std::string start_fiber_of_row(HostCalls& host, const AgentEvent&) {
+  EXPECT_TRUE(host.start_fiber(part_of(returned_row(host))));
+  return {};
+}
+std::string stash_row(HostCalls& host, const AgentEvent&) {
+  const auto fiber = host.start_fiber("work");
+  EXPECT_TRUE(host.stash(fiber->handle, part_of(returned_row(host))));
+  return {};
+}
+std::string start_managed_of_row(HostCalls& host, const AgentEvent&) {
+  EXPECT_TRUE(host.start_managed(request_for(part_of(returned_row(host)))));
+  return {};
+}
+
 INSTANTIATE_TEST_SUITE_P(
-    Rows, LentBytesTest,
-    ::testing::Values(Lent{"RowAsState",
-                           [](HostCalls& host, const AgentEvent&) {
-                             EXPECT_TRUE(host.set_state(0, part_of(returned_row(host))));
-                             return std::string(*host.state());
-                           },
-                           kInner},
-                      Lent{"RowAsNameOfAFiber",
-                           [](HostCalls& host, const AgentEvent&) {
-                             EXPECT_TRUE(host.start_fiber(part_of(returned_row(host))));
-                             return std::string();
-                           },
-                           "ok 0"},
-                      Lent{"RowAsCheckpoint",
-                           [](HostCalls& host, const AgentEvent&) {
-                             const auto fiber = host.start_fiber("work");
-                             EXPECT_TRUE(host.stash(fiber->handle, part_of(returned_row(host))));
-                             return std::string();
-                           },
-                           "ok 0"},
-                      Lent{"RowAsManagedFiber",
-                           [](HostCalls& host, const AgentEvent&) {
-                             EXPECT_TRUE(
-                                 host.start_managed(request_for(part_of(returned_row(host)))));
-                             return std::string();
-                           },
-                           "ok 0"}),
+    Each, LentBytesTest,
+    ::testing::Values(
+        Lent{"StateAsState", set_part_of_state, kInner},
+        Lent{"StateAsStateIsShown", set_part_of_state, "text state " + kInner},
+        Lent{"DefaultStateAsState", set_part_of_default, kInner},
+        Lent{"DefaultStateAsDefaultState", default_part_of_default, kInner},
+        Lent{"StateAsAnswer", answer_part_of_state, "ok " + kInner},
+        Lent{"StateAsPart", emit_part_of_state, kInner},
+        Lent{"StateAsFrame", send_part_of_state, "text " + kInner},
+        Lent{"AttachmentAsAttachment", attach_part_of_attachment, kInner},
+        Lent{"TagAsTag", add_parts_of_tag, kOuter.substr(1, Connection::kMaxTags - 2),
+             EventKind::kConnecting},
+        Lent{"TagAsTagOfABroadcast", send_to_tag, "text " + kInner},
+        Lent{"TargetAsReason", close_with_target, "close 4000 /agents/counter/a"},
+        Lent{"ArgumentsAsState", set_part_of_body, kInner},
+        Lent{"ArgumentsAsAnswer", answer_part_of_body, kInner},
+        Lent{"BodyOfARequestAsAnswer", answer_part_of_body, kInner, EventKind::kRequest},
+        Lent{"HeadOfARequestAsAnswer", answer_target, "ok /agents/counter/a", EventKind::kRequest},
+        Lent{"RowAsState", set_part_of_row, kInner},
+        Lent{"RowAsNameOfAFiber", start_fiber_of_row, "ok 0"},
+        Lent{"RowAsCheckpoint", stash_row, "ok 0"},
+        Lent{"RowAsManagedFiber", start_managed_of_row, "ok 0"}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <initializer_list>
 
 namespace hearth::runtime {
 namespace {
@@ -19,18 +20,11 @@ using Strings = std::vector<std::string>;
 class LiveAgentManagedTest : public testing::WorkTest {
  protected:
   // Completes hooks with this outcome, and everything else with nothing.
-  static Work hook_says(std::string outcome) {
-    return
-        [outcome = std::move(outcome)](HostCalls& host, const AgentEvent& event) -> Result<void> {
-          const bool hook = event.kind == EventKind::kFiberRecovered;
-          return host.complete(event.call, hook ? std::string_view(outcome) : std::string_view());
-        };
-  }
-  static Work hook_fails() {
-    return [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-      if (event.kind == EventKind::kFiberRecovered) return Error{Errc::kPlugin, "no"};
-      return complete(host, event);
-    };
+  static EventHandler hook_says(std::string outcome) {
+    return on(EventKind::kFiberRecovered,
+              [outcome = std::move(outcome)](HostCalls& host, const AgentEvent& event) {
+                return host.complete(event.call, std::string_view(outcome));
+              });
   }
   std::string status(const std::string& id) {
     std::string record;
@@ -48,11 +42,21 @@ class LiveAgentManagedTest : public testing::WorkTest {
       EXPECT_TRUE(host.stash(started->fiber, R"({"step":2})"));
     });
   }
-  void expect_oldest_first(Work on_plan) {
-    for (const char* id : {"b", "a", "c"}) {
+  void begin_after_each_other(std::initializer_list<const char*> ids) {
+    for (const char* id : ids) {
       begin(id);
       shard_.loop.let_pass(milliseconds(10));
     }
+  }
+  // A fiber that ends in the turn in which it begins.
+  void begin_and_settle(FiberStatus status, const char* text) {
+    visit([=](HostCalls& host) {
+      const auto started = host.start_managed(managed("work", "i"));
+      EXPECT_TRUE(host.settle_managed(started->fiber, status, text));
+    });
+  }
+  void expect_oldest_first(EventHandler on_plan) {
+    begin_after_each_other({"b", "a", "c"});
     std::vector<CallId> open;
     on_work = [&open, on_plan = std::move(on_plan)](HostCalls& host,
                                                     const AgentEvent& event) -> Result<void> {
@@ -90,42 +94,27 @@ TEST_F(LiveAgentManagedTest, WhatIsSettledIsToldAfterItIsOnDisk) {
   ASSERT_EQ(told().size(), 1U);
   EXPECT_TRUE(told()[0].starts_with("work {"));
   EXPECT_NE(told()[0].find(R"("result":[7])"), std::string::npos);
-  shard_.restart();
-  shard_.loop.advance(hours(1));
+  shard_.restart_and_advance(hours(1));
   EXPECT_EQ(told().size(), 1U) << "once is enough when it was heard";
 }
 
 TEST_F(LiveAgentManagedTest, AClassThatDoesNotListenCountsAsTold) {
-  on_work = [](HostCalls&, const AgentEvent&) -> Result<void> {
-    return Error{Errc::kUnsupported, ""};
-  };
-  visit([](HostCalls& host) {
-    const auto started = host.start_managed(managed("work", "i"));
-    EXPECT_TRUE(host.settle_managed(started->fiber, FiberStatus::kCompleted, ""));
-  });
+  on_work = fail_with(Errc::kUnsupported, "");
+  begin_and_settle(FiberStatus::kCompleted, "");
   ASSERT_EQ(told().size(), 1U);
-  shard_.restart();
-  shard_.loop.advance(hours(1));
+  shard_.restart_and_advance(hours(1));
   EXPECT_EQ(told().size(), 1U);
 }
 
 TEST_F(LiveAgentManagedTest, WhatWasNotHeardIsToldAgainAlsoAfterARestart) {
-  bool deaf = true;
-  on_work = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (deaf) return Error{Errc::kPlugin, "not now"};
-    return complete(host, event);
-  };
-  visit([](HostCalls& host) {
-    const auto started = host.start_managed(managed("work", "i"));
-    EXPECT_TRUE(host.settle_managed(started->fiber, FiberStatus::kError, "why"));
-  });
+  on_work = fail_with(Errc::kPlugin, "not now");
+  begin_and_settle(FiberStatus::kError, "why");
   shard_.loop.advance(minutes(10));
   EXPECT_GE(told().size(), 3U);
   EXPECT_LE(told().size(), 20U) << "after growing waits";
-  deaf = false;
+  on_work = nullptr;
   const std::size_t before = told().size();
-  shard_.restart();
-  shard_.loop.advance(minutes(10));
+  shard_.restart_and_advance(minutes(10));
   EXPECT_EQ(told().size(), before + 1);
   EXPECT_FALSE(wake_of());
 }
@@ -147,14 +136,11 @@ TEST_F(LiveAgentManagedTest, ACancelIsToldAtOnceAndALateEndChangesNothing) {
 
 TEST_F(LiveAgentManagedTest, WorkThatFailsWithRetriesLeftIsOfferedAgainInTheSameInstance) {
   durable::FiberHandle fiber = 0;
-  on_work = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kFiberRecovered) {
-      const auto resumed = host.resume_managed("i");
-      EXPECT_TRUE(resumed);
-      fiber = *resumed;
-    }
-    return complete(host, event);
-  };
+  on_work = do_on(EventKind::kFiberRecovered, [&](HostCalls& host, const AgentEvent&) {
+    const auto resumed = host.resume_managed("i");
+    EXPECT_TRUE(resumed);
+    fiber = *resumed;
+  });
   visit([&](HostCalls& host) {
     durable::FiberRequest request = managed("work", "i");
     request.max_retries = 1;
@@ -181,18 +167,16 @@ TEST_F(LiveAgentManagedTest, WorkThatFailsWithRetriesLeftIsOfferedAgainInTheSame
 
 TEST_F(LiveAgentManagedTest, AnInterruptedFiberIsOfferedWithItsRecordAndGoesOnUnderItsId) {
   begin("i");
-  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kFiberRecovered) {
-      const auto fiber = host.resume_managed("i");
-      EXPECT_TRUE(fiber);
-      EXPECT_FALSE(host.resume_managed("i"));
-      EXPECT_TRUE(host.complete(event.call, std::string_view()));
-      EXPECT_TRUE(host.settle_managed(*fiber, FiberStatus::kCompleted, "1"));
-      return {};
-    }
-    return complete(host, event);
-  };
+  on_work = on(EventKind::kFiberRecovered, [](HostCalls& host, const AgentEvent& event) {
+    const auto fiber = host.resume_managed("i");
+    EXPECT_TRUE(fiber);
+    EXPECT_FALSE(host.resume_managed("i"));
+    EXPECT_TRUE(host.complete(event.call, std::string_view()));
+    EXPECT_TRUE(host.settle_managed(*fiber, FiberStatus::kCompleted, "1"));
+    return Result<void>();
+  });
   shard_.restart_and_settle();
+  EXPECT_EQ(plans().size(), 1U) << "one fiber is planned too";
   ASSERT_EQ(recovered().size(), 1U);
   EXPECT_TRUE(recovered()[0].starts_with("work {"));
   EXPECT_NE(recovered()[0].find(R"("snapshot":{"step":2})"), std::string::npos);
@@ -250,9 +234,8 @@ TEST_F(LiveAgentManagedTest, AnOutcomeThatIsNoneCountsAsAFailedHook) {
 
 TEST_F(LiveAgentManagedTest, AHookThatFailsTooOftenLeavesADeadRecordWhichIsTold) {
   begin("i");
-  on_work = hook_fails();
-  shard_.restart();
-  shard_.loop.advance(hours(1));
+  on_work = on(EventKind::kFiberRecovered, fail_with(Errc::kPlugin, "no"));
+  shard_.restart_and_advance(hours(1));
   EXPECT_EQ(recovered().size(), 10U);
   ASSERT_EQ(told().size(), 1U);
   EXPECT_EQ(member(told()[0], "status"), "\"error\"");
@@ -265,12 +248,10 @@ TEST_F(LiveAgentManagedTest, AHookThatFailsTooOftenLeavesADeadRecordWhichIsTold)
 
 TEST_F(LiveAgentManagedTest, AHookThatTakesItsAgentWithItCountsAsWell) {
   begin("i");
-  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kFiberRecovered) host.storage_failed("as a test says");
-    return complete(host, event);
-  };
-  shard_.restart();
-  shard_.loop.advance(hours(10));
+  on_work = do_on(EventKind::kFiberRecovered, [](HostCalls& host, const AgentEvent&) {
+    host.storage_failed("as a test says");
+  });
+  shard_.restart_and_advance(hours(10));
   EXPECT_EQ(recovered().size(), static_cast<std::size_t>(durable::kMostInterruptions));
   EXPECT_EQ(status("i"), "\"error\"");
 }
@@ -294,9 +275,7 @@ TEST_F(LiveAgentManagedTest, ADuplicateAfterARestartJoinsTheWorkThatIsRecovered)
 // ---- the plan ----
 
 TEST_F(LiveAgentManagedTest, SeveralInterruptedFibersAreAnnouncedBeforeTheFirstIsOffered) {
-  begin("one");
-  shard_.loop.let_pass(milliseconds(10));
-  begin("two");
+  begin_after_each_other({"one", "two"});
   visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("plain")); });
   order.clear();
   shard_.restart_and_settle();
@@ -307,27 +286,14 @@ TEST_F(LiveAgentManagedTest, SeveralInterruptedFibersAreAnnouncedBeforeTheFirstI
   EXPECT_EQ(recovered().size(), 3U);
 }
 
-TEST_F(LiveAgentManagedTest, OneInterruptedFiberIsPlannedToo) {
-  begin("one");
-  shard_.restart_and_settle();
-  EXPECT_EQ(plans().size(), 1U);
-  EXPECT_EQ(recovered().size(), 1U);
-}
-
 TEST_F(LiveAgentManagedTest, ThePlanSaysInWhichOrderAndHowManyAtOnce) {
-  for (const char* id : {"one", "two", "three", "four", "five"}) {
-    begin(id);
-    shard_.loop.let_pass(milliseconds(10));
-  }
+  begin_after_each_other({"one", "two", "three", "four", "five"});
   std::vector<CallId> open;
   on_work = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kFibersRecovered) {
-      return host.complete(event.call, R"({"order":["four","nobody","two",7],"parallel":2})");
-    }
-    if (event.kind == EventKind::kFiberRecovered)
-      open.push_back(event.call);
-    else
-      return complete(host, event);
+    if (event.kind == EventKind::kFibersRecovered)
+      return complete(host, event, R"({"order":["four","nobody","two",7],"parallel":2})");
+    if (event.kind != EventKind::kFiberRecovered) return complete(host, event);
+    open.push_back(event.call);
     return {};
   };
   shard_.restart_and_settle();
@@ -342,28 +308,21 @@ TEST_F(LiveAgentManagedTest, ThePlanSaysInWhichOrderAndHowManyAtOnce) {
 }
 
 TEST_F(LiveAgentManagedTest, WithoutAPlanTheyAreOfferedOldestFirstOneAtATime) {
-  expect_oldest_first(
-      [](HostCalls&, const AgentEvent&) -> Result<void> { return Error{Errc::kUnsupported, ""}; });
+  expect_oldest_first(fail_with(Errc::kUnsupported, ""));
 }
 
 TEST_F(LiveAgentManagedTest, AnAnswerThatIsNoPlanIsNone) {
-  expect_oldest_first([](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    return host.complete(event.call, R"(["not a plan"])");
+  expect_oldest_first([](HostCalls& host, const AgentEvent& event) {
+    return complete(host, event, R"(["not a plan"])");
   });
 }
 
 TEST_F(LiveAgentManagedTest, WhatIsCancelledWhileThePlanIsMadeIsNotOffered) {
-  for (const char* id : {"one", "two", "three"}) {
-    begin(id);
-    shard_.loop.let_pass(milliseconds(10));
-  }
-  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kFibersRecovered) {
-      EXPECT_TRUE(host.cancel_managed("one", "", "no need"));
-      EXPECT_TRUE(host.cancel_managed("three", "", "no need"));
-    }
-    return complete(host, event);
-  };
+  begin_after_each_other({"one", "two", "three"});
+  on_work = do_on(EventKind::kFibersRecovered, [](HostCalls& host, const AgentEvent&) {
+    EXPECT_TRUE(host.cancel_managed("one", "", "no need"));
+    EXPECT_TRUE(host.cancel_managed("three", "", "no need"));
+  });
   shard_.restart_and_settle();
   EXPECT_EQ(ids_of(recovered()), (Strings{"\"two\""}));
   EXPECT_EQ(told().size(), 3U);
@@ -372,12 +331,10 @@ TEST_F(LiveAgentManagedTest, WhatIsCancelledWhileThePlanIsMadeIsNotOffered) {
 TEST_F(LiveAgentManagedTest, APlanThatTakesItsAgentWithItIsFollowedByWaits) {
   begin("one");
   begin("two");
-  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kFibersRecovered) host.storage_failed("as a test says");
-    return complete(host, event);
-  };
-  shard_.restart();
-  shard_.loop.advance(seconds(60));
+  on_work = do_on(EventKind::kFibersRecovered, [](HostCalls& host, const AgentEvent&) {
+    host.storage_failed("as a test says");
+  });
+  shard_.restart_and_advance(seconds(60));
   EXPECT_LE(plans().size(), 61U) << "no loop";
   EXPECT_GE(plans().size(), 1U);
 }
@@ -385,12 +342,8 @@ TEST_F(LiveAgentManagedTest, APlanThatTakesItsAgentWithItIsFollowedByWaits) {
 TEST_F(LiveAgentManagedTest, APlanThatIsNotAnsweredIsGivenUpAndRecoveryGoesOn) {
   begin("one");
   begin("two");
-  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kFibersRecovered) return {};
-    return complete(host, event);
-  };
-  shard_.restart();
-  shard_.loop.advance(seconds(59));
+  on_work = on(EventKind::kFibersRecovered, hang);
+  shard_.restart_and_advance(seconds(59));
   EXPECT_TRUE(recovered().empty());
   shard_.loop.advance(seconds(2));
   EXPECT_EQ(recovered().size(), 2U);
@@ -402,10 +355,7 @@ TEST_F(LiveAgentManagedTest, RecordsGoWhenTheirTimeIsOverOnceTheAgentIsAwake) {
   ClassSettings settings;
   settings.fibers.keep_completed = minutes(1);
   shard_.restart({}, settings);
-  visit([](HostCalls& host) {
-    const auto started = host.start_managed(managed("work", "i"));
-    EXPECT_TRUE(host.settle_managed(started->fiber, FiberStatus::kCompleted, ""));
-  });
+  begin_and_settle(FiberStatus::kCompleted, "");
   EXPECT_EQ(status("i"), "\"completed\"");
   shard_.loop.advance(minutes(3));
   ASSERT_EQ(shard_.script.alive, 0) << "a record alone keeps nobody awake";

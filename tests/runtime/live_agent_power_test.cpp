@@ -16,23 +16,19 @@ namespace {
 
 using std::chrono::milliseconds;
 
-ClassSettings power() {
-  ClassSettings settings;
-  settings.durability = Durability::kPower;
-  return settings;
-}
-
 constexpr std::size_t kLarge = std::size_t{64} << 10;
+
+int fail_syncs(const std::string& call) {
+  return call.starts_with("data") ? EIO : 0;
+}
 
 class LiveAgentPowerTest : public ::testing::Test {
  protected:
   LiveAgentPowerTest() {
-    fixture_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
-      if (event.kind == EventKind::kMessage) on_message(host, event);
-      return complete(host, event);
-    };
-    client_ = fixture_.connect();
-    fixture_.settle();
+    fixture_.script.on_event =
+        do_on(EventKind::kMessage,
+              [this](HostCalls& host, const AgentEvent& event) { on_message(host, event); });
+    client_ = fixture_.join();
     client_.sight->clear();
     (void)calls_.take_calls();
   }
@@ -61,6 +57,10 @@ class LiveAgentPowerTest : public ::testing::Test {
   }
 
   void say(const std::string& text) { fixture_.say(client_, text); }
+  void say_and_see(const std::string& text) {
+    say(text);
+    EXPECT_TRUE(sees("text did " + text));
+  }
   // What is said with syncs held back; they are under way when it returns.
   void say_while_held(const std::string& text) {
     calls_.hold();
@@ -112,28 +112,23 @@ TEST_F(LiveAgentPowerTest, NothingLeavesBeforeTheSync) {
 }
 
 TEST_F(LiveAgentPowerTest, AnAgentIsRecordedDurablyBeforeItAnswers) {
-  say("write");
-  EXPECT_TRUE(sees("text did write"));
+  say_and_see("write");
   EXPECT_TRUE(synced("host.db-wal"));
   client_.sight->clear();
-  say("write");
-  EXPECT_TRUE(sees("text did write"));
+  say_and_see("write");
   EXPECT_FALSE(synced("host.db-wal")) << "the directory was not written for it";
 }
 
 TEST_F(LiveAgentPowerTest, ANearerWakeIsDurableBeforeAnythingLeaves) {
-  say("write");
-  EXPECT_TRUE(sees("text did write"));
+  say_and_see("write");
   (void)calls_.take_calls();
-  say("begin");
-  EXPECT_TRUE(sees("text did begin"));
+  say_and_see("begin");
   EXPECT_TRUE(synced("host.db-wal"));
   EXPECT_EQ(wakes(), 1U);
 }
 
 TEST_F(LiveAgentPowerTest, ALaterWakeIsWrittenOnlyWhenTheWorksEndIsDurable) {
-  say("begin");
-  EXPECT_TRUE(sees("text did begin"));
+  say_and_see("begin");
   say_while_held("end");
   EXPECT_EQ(wakes(), 1U) << "the row may come back, and nobody would wake the agent";
   calls_.let_go();
@@ -150,8 +145,7 @@ TEST_F(LiveAgentPowerTest, AKeepAliveReferenceAloneIsDurableBeforeAnythingLeaves
 }
 
 TEST_F(LiveAgentPowerTest, WhoIsEvictedAtOnceStillAnswersWhatItHasCommitted) {
-  say("leave");
-  EXPECT_TRUE(sees("text did leave"));
+  say_and_see("leave");
   EXPECT_TRUE(is_gone());
 }
 
@@ -176,14 +170,12 @@ TEST_F(LiveAgentPowerTest, WhileAnAgentsLastAnswersWaitItsShardGoesOn) {
 TEST(LiveAgentPowerHungTest, ADeviceThatHangsKeepsALeavingAgentForTenSeconds) {
   hearth::testing::FakeSyncCalls calls;
   ShardFixture fixture({}, power(), &calls, 1);
-  fixture.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kMessage) {
-      EXPECT_TRUE(host.set_state(0, "2"));
-      EXPECT_TRUE(host.evict());
-      EXPECT_TRUE(host.send(event.connection, FrameKind::kText, "did leave"));
-    }
-    return complete(host, event);
-  };
+  fixture.script.on_event =
+      do_on(EventKind::kMessage, [](HostCalls& host, const AgentEvent& event) {
+        EXPECT_TRUE(host.set_state(0, "2"));
+        EXPECT_TRUE(host.evict());
+        EXPECT_TRUE(host.send(event.connection, FrameKind::kText, "did leave"));
+      });
   const auto client = fixture.join();
   calls.hold();
   fixture.say(client, "leave");
@@ -201,7 +193,7 @@ TEST(LiveAgentPowerHungTest, ADeviceThatHangsKeepsALeavingAgentForTenSeconds) {
 }
 
 TEST_F(LiveAgentPowerTest, LastAnswersThatCannotBeSyncedDoNotLeave) {
-  calls_.answer_with([](const std::string& call) { return call.starts_with("data") ? EIO : 0; });
+  calls_.answer_with(fail_syncs);
   say("leave");
   EXPECT_TRUE(is_gone());
   EXPECT_FALSE(saw("text did leave"));
@@ -211,10 +203,7 @@ TEST_F(LiveAgentPowerTest, LastAnswersThatCannotBeSyncedDoNotLeave) {
 // Its WAL is in the system's memory, and the record in the directory as well.
 TEST_F(LiveAgentPowerTest, WhatALifeThatWasCutOffHasLeftIsDurableBeforeItIsTold) {
   leave_wal();
-  calls_.hold();
-  say("read");
-  calls_.wait_until_somebody_waits();
-  fixture_.settle();
+  say_while_held("read");
   EXPECT_FALSE(saw("text did read"));
   calls_.let_go();
   EXPECT_TRUE(sees("text did read"));
@@ -225,35 +214,31 @@ TEST_F(LiveAgentPowerTest, WhatALifeThatWasCutOffHasLeftIsDurableBeforeItIsTold)
 
 TEST_F(LiveAgentPowerTest, WhatALifeThatWasCutOffHasLeftIsNotToldIfItCannotBeSynced) {
   leave_wal();
-  calls_.answer_with([](const std::string& call) { return call.starts_with("data") ? EIO : 0; });
+  calls_.answer_with(fail_syncs);
   say("read");
   EXPECT_TRUE(is_gone());
   EXPECT_FALSE(saw("text did read"));
 }
 
 TEST_F(LiveAgentPowerTest, ADestructionIsDurableBeforeItIsTold) {
-  say("write");
-  EXPECT_TRUE(sees("text did write"));
+  say_and_see("write");
   (void)calls_.take_calls();
-  say("destroy");
-  EXPECT_TRUE(sees("text did destroy"));
+  say_and_see("destroy");
   EXPECT_TRUE(synced("host.db-wal"));
   EXPECT_TRUE(is_gone());
 }
 
 TEST_F(LiveAgentPowerTest, AFailedSyncBreaksTheAgentAndItComesBackFromTheDisk) {
-  say("write");
-  EXPECT_TRUE(sees("text did write"));
-  calls_.answer_with([](const std::string& call) { return call.starts_with("data") ? EIO : 0; });
+  say_and_see("write");
+  calls_.answer_with(fail_syncs);
   EXPECT_EQ(fixture_.ask(client_, "any")->end, "ok ") << "reading needs no sync";
   client_.sight->clear();
   say("write");
-  EXPECT_TRUE(fixture_.loop.settle_until([this] { return fixture_.shard().counts().live == 0; }));
+  EXPECT_TRUE(is_gone());
   EXPECT_FALSE(saw("text did write"));
   EXPECT_EQ(fixture_.logger.count("error agent.storage_failed"), 1U);
   calls_.answer_with(nullptr);
-  say("write");
-  EXPECT_TRUE(sees("text did write"));
+  say_and_see("write");
 }
 
 TEST_F(LiveAgentPowerTest, WhenTheDirectoryCannotBeSyncedNewWorkFailsUntilTheRestart) {
@@ -273,8 +258,7 @@ TEST_F(LiveAgentPowerTest, WhenTheDirectoryCannotBeSyncedNewWorkFailsUntilTheRes
 
   fixture_.restart({}, power());
   client_ = fixture_.connect();
-  say("begin");
-  EXPECT_TRUE(sees("text did begin"));
+  say_and_see("begin");
 }
 
 TEST_F(LiveAgentPowerTest, AJobIsBegunWhenWhatWasWrittenBeforeIsDurable) {
@@ -328,12 +312,7 @@ TEST_F(LiveAgentPowerTest, LargeHeldAnswersStopTheEvents) {
 TEST(LiveAgentPowerClosingTest, AnAgentThatLeavesIsClosedByAnotherThreadThanItsShards) {
   ShardFixture fixture({}, power(), nullptr, 1);
   const storage::AgentKey key{"Counter", "a"};
-  fixture.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind != EventKind::kRequest) return complete(host, event);
-    const std::string next = host.state() ? std::string(*host.state()) + "1" : "1";
-    EXPECT_TRUE(host.set_state(0, next));
-    return host.complete(event.call, std::string_view(next));
-  };
+  fixture.script.on_event = on(EventKind::kRequest, count_in_state);
   for (const char* wanted : {"ok 1", "ok 11", "ok 111"}) {
     const auto answer = fixture.request("POST");
     ASSERT_TRUE(fixture.loop.settle_until([&] { return answer->end.has_value(); }));

@@ -19,14 +19,10 @@ using Strings = std::vector<std::string>;
 
 class LiveAgentSchedulesTest : public testing::WorkTest {};
 
-Result<void> fail(HostCalls&, const AgentEvent&) {
-  return Error{Errc::kPlugin, "no"};
-}
-
 // ---- schedules ----
 
 TEST_F(LiveAgentSchedulesTest, ADelayedScheduleRunsOnceAtItsTime) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(5'000, "tick"))); });
+  schedule({after(5'000, "tick")});
   shard_.loop.advance(milliseconds(4'990));
   EXPECT_TRUE(runs().empty());
   shard_.loop.advance(milliseconds(20));
@@ -40,7 +36,7 @@ TEST_F(LiveAgentSchedulesTest, ADelayedScheduleRunsOnceAtItsTime) {
 }
 
 TEST_F(LiveAgentSchedulesTest, AnAgentThatOnlyWaitsForItsScheduleLeavesMemoryAndIsWokenForIt) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(3'600'000, "tick"))); });
+  schedule({after(3'600'000, "tick")});
   shard_.loop.advance(minutes(10));
   EXPECT_EQ(shard_.script.alive, 0);
   ASSERT_TRUE(wake_of());
@@ -51,7 +47,7 @@ TEST_F(LiveAgentSchedulesTest, AnAgentThatOnlyWaitsForItsScheduleLeavesMemoryAnd
 }
 
 TEST_F(LiveAgentSchedulesTest, AScheduleFiresOnAReconstructedAgentAfterItsStart) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(every(60'000, "tick"))); });
+  schedule({every(60'000, "tick")});
   shard_.restart();
   shard_.script.history.clear();
   shard_.loop.advance(seconds(61));
@@ -63,10 +59,7 @@ TEST_F(LiveAgentSchedulesTest, AScheduleFiresOnAReconstructedAgentAfterItsStart)
 }
 
 TEST_F(LiveAgentSchedulesTest, WhatBecameDueWhileTheServerWasDownRunsAtOnceAfterItsStart) {
-  visit([](HostCalls& host) {
-    EXPECT_TRUE(host.create_schedule(after(1'000, "tick")));
-    EXPECT_TRUE(host.create_schedule(every(1'000, "tock")));
-  });
+  schedule({after(1'000, "tick"), every(1'000, "tock")});
   shard_.loop.let_pass(hours(1));
   shard_.restart_and_settle();
   EXPECT_EQ(order, (Strings{"tick", "tock"})) << "once each, though the interval was missed often";
@@ -74,13 +67,8 @@ TEST_F(LiveAgentSchedulesTest, WhatBecameDueWhileTheServerWasDownRunsAtOnceAfter
 }
 
 TEST_F(LiveAgentSchedulesTest, WhatAVersionCannotReadWaitsAndIsChargedToTheVersionOnce) {
-  on_work = [](HostCalls&, const AgentEvent&) -> Result<void> {
-    return Error{Errc::kUnreadable, "the member `text` is missing"};
-  };
-  visit([](HostCalls& host) {
-    EXPECT_TRUE(host.create_schedule(after(0, "once")));
-    EXPECT_TRUE(host.create_schedule(after(0, "another")));
-  });
+  on_work = fail_with(Errc::kUnreadable, "the member `text` is missing");
+  schedule({after(0, "once"), after(0, "another")});
   shard_.loop.advance(seconds(5));
   EXPECT_EQ(order, (Strings{"once", "another"})) << "a failure would be tried again by now";
   const auto starts = shard_.runtime().classes().find("counter")->starts;
@@ -89,11 +77,8 @@ TEST_F(LiveAgentSchedulesTest, WhatAVersionCannotReadWaitsAndIsChargedToTheVersi
 }
 
 TEST_F(LiveAgentSchedulesTest, ARunThatFailsIsTriedAgainAndThenTold) {
-  on_work = fail;
-  visit([](HostCalls& host) {
-    EXPECT_TRUE(host.create_schedule(after(0, "once")));
-    EXPECT_TRUE(host.create_schedule(every(60'000, "often")));
-  });
+  on_work = fail_with(Errc::kPlugin, "no");
+  schedule({after(0, "once"), every(60'000, "often")});
   shard_.loop.advance(seconds(10));
   EXPECT_EQ(order, (Strings{"once", "once", "once"}));
   EXPECT_EQ(shard_.logger.count("warn schedule:retry"), 2U);
@@ -107,7 +92,7 @@ TEST_F(LiveAgentSchedulesTest, ARunThatDoesNotAnswerIsGivenUpAfterItsLimit) {
   settings.schedules.timeout = seconds(20);
   shard_.restart({}, settings);
   on_work = hang;
-  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(0, "slow"))); });
+  schedule({after(0, "slow")});
   shard_.loop.advance(seconds(19));
   EXPECT_EQ(runs().size(), 1U);
   EXPECT_EQ(shard_.script.alive, 1) << "an agent with a run in progress is not idle";
@@ -169,18 +154,14 @@ TEST_F(LiveAgentSchedulesTest, RunsAndClientsEventsHaveLimitsOfTheirOwn) {
   settings.schedules.max_running = 2;
   shard_.restart({}, settings);
   on_work = hang;
-  visit([](HostCalls& host) {
-    for (int i = 0; i < 3; ++i) EXPECT_TRUE(host.create_schedule(after(0, "tick")));
-  });
+  schedule(std::vector(3, after(0, "tick")));
   EXPECT_EQ(runs().size(), 2U);
   EXPECT_EQ(visit([](HostCalls&) {})->end, "ok ") << "runs take no client's place";
-  shard_.script.on_event = [scripted = shard_.script.on_event](
-                               HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kRequest) {
-      EXPECT_TRUE(host.push_item(item("item")));
-      return {};  // stays in progress
-    }
-    return scripted(host, event);
+  shard_.script.on_event = [scripted = shard_.script.on_event](HostCalls& host,
+                                                               const AgentEvent& event) {
+    if (event.kind != EventKind::kRequest) return scripted(host, event);
+    EXPECT_TRUE(host.push_item(item("item")));
+    return Result<void>();  // it stays in progress
   };
   shard_.ask("POST");
   EXPECT_EQ(items().size(), 1U) << "nor does a client's event take a place of durable work";
@@ -190,15 +171,14 @@ TEST_F(LiveAgentSchedulesTest, ACallbackThatIsNotThereIsKeptReportedAndTriedByTh
   on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     return host.complete(event.call, Error{Errc::kNotFound, "no such callback"});
   };
-  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(0, "later"))); });
+  schedule({after(0, "later")});
   EXPECT_EQ(runs().size(), 1U);
   EXPECT_EQ(shard_.logger.count("warn schedule:missing_callback"), 1U);
   on_work = nullptr;
   shard_.restart();
   visit([](HostCalls&) {});
   EXPECT_EQ(runs().size(), 2U) << "before its wait is over";
-  shard_.restart();
-  shard_.loop.advance(hours(3));
+  shard_.restart_and_advance(hours(3));
   EXPECT_EQ(runs().size(), 2U);
 }
 
@@ -224,7 +204,7 @@ TEST_F(LiveAgentSchedulesTest, ARunThatBrokeItsAgentIsDeliveredAgain) {
     if (runs().size() == 1) host.storage_failed("as a test says");
     return complete(host, event);
   };
-  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(0, "tick"))); });
+  schedule({after(0, "tick")});
   EXPECT_EQ(runs().size(), 1U);
   shard_.loop.advance(seconds(10));
   EXPECT_EQ(runs().size(), 2U) << "its end was not committed";
@@ -232,7 +212,7 @@ TEST_F(LiveAgentSchedulesTest, ARunThatBrokeItsAgentIsDeliveredAgain) {
 
 TEST_F(LiveAgentSchedulesTest, AShutdownInterruptsARunWhichThenRunsAgain) {
   on_work = hang;
-  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(0, "slow"))); });
+  schedule({after(0, "slow")});
   for (std::size_t restart = 1; restart <= 15; ++restart) {
     ASSERT_EQ(runs().size(), restart) << "a restart on purpose is no fault of the work";
     shard_.restart_and_settle();
@@ -253,37 +233,30 @@ TEST_F(LiveAgentSchedulesTest,
     }
     EXPECT_TRUE(host.create_schedule(every(3'600'000, "interval")));
   };
-  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(3'600'000, "in a turn"))); });
+  schedule({after(3'600'000, "in a turn")});
   EXPECT_EQ(shard_.logger.count("warn schedule:duplicate_warning"), 1U);
   EXPECT_TRUE(shard_.logger.contains("careless"));
 }
 
 TEST_F(LiveAgentSchedulesTest, ManyStaleRowsOfOneCallbackAllRunAndAreWarnedOf) {
-  const auto pile_up = [this](int rows, const std::string& agent) {
-    visit(
-        [rows](HostCalls& host) {
-          for (int i = 0; i < rows; ++i) EXPECT_TRUE(host.create_schedule(after(1'000, "stale")));
-        },
-        agent);
+  const auto pile_up = [this](std::size_t rows, const std::string& agent) {
+    schedule(std::vector(rows, after(1'000, "stale")), agent);
+    shard_.loop.let_pass(hours(1));
+    shard_.restart_and_settle();
   };
   pile_up(3, "few");
-  shard_.loop.let_pass(hours(1));
-  shard_.restart_and_settle();
   EXPECT_EQ(runs().size(), 3U);
   EXPECT_FALSE(shard_.logger.contains("schedule:duplicate_warning"));
   pile_up(15, "many");
-  shard_.loop.let_pass(hours(1));
-  shard_.restart_and_settle();
   EXPECT_EQ(runs().size(), 18U);
   EXPECT_TRUE(shard_.logger.contains("schedule:duplicate_warning"));
 }
 
 TEST_F(LiveAgentSchedulesTest, ALostAlarmComesBackWithTheNextRequestForTheSameInterval) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(every(60'000, "tick"))); });
+  schedule({every(60'000, "tick")});
   shard_.restart_and_settle();
   storage::Directory(shard_.data().directory_path()).clear_wake({"Counter", "a"});
-  shard_.restart();
-  shard_.loop.advance(minutes(5));
+  shard_.restart_and_advance(minutes(5));
   ASSERT_TRUE(runs().empty()) << "nobody knows that it must be woken";
   visit([](HostCalls& host) {
     const auto made = host.create_schedule(every(60'000, "tick"));
@@ -298,10 +271,7 @@ TEST_F(LiveAgentSchedulesTest, ALostAlarmComesBackWithTheNextRequestForTheSameIn
 // ---- the clock ----
 
 TEST_F(LiveAgentSchedulesTest, WhenTheClockIsSetBackIntervalsAndDelaysGoOnInTheirOwnTime) {
-  visit([](HostCalls& host) {
-    EXPECT_TRUE(host.create_schedule(every(10'000, "interval")));
-    EXPECT_TRUE(host.create_schedule(after(25'000, "delay")));
-  });
+  schedule({every(10'000, "interval"), after(25'000, "delay")});
   shard_.loop.advance(milliseconds(15'000));
   EXPECT_EQ(order, (Strings{"interval"}));
   shard_.loop.jump(-hours(1));
@@ -312,10 +282,7 @@ TEST_F(LiveAgentSchedulesTest, WhenTheClockIsSetBackIntervalsAndDelaysGoOnInThei
 }
 
 TEST_F(LiveAgentSchedulesTest, WhenTheClockIsSetAheadNothingStormsOrStalls) {
-  visit([](HostCalls& host) {
-    EXPECT_TRUE(host.create_schedule(every(10'000, "interval")));
-    EXPECT_TRUE(host.create_schedule(after(25'000, "delay")));
-  });
+  schedule({every(10'000, "interval"), after(25'000, "delay")});
   shard_.loop.advance(milliseconds(15'000));
   shard_.loop.jump(hours(1));
   shard_.loop.advance(milliseconds(11'000));
@@ -327,7 +294,7 @@ TEST_F(LiveAgentSchedulesTest, WhenTheClockIsSetAheadNothingStormsOrStalls) {
 }
 
 TEST_F(LiveAgentSchedulesTest, AColdAgentIsLookedAtInTimeThoughTheClockWasSetBack) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(600'000, "delay"))); });
+  schedule({after(600'000, "delay")});
   shard_.loop.advance(minutes(5));
   ASSERT_EQ(shard_.script.alive, 0);
   shard_.loop.jump(-hours(1));

@@ -16,14 +16,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr char kFailed[] =
-    "error unavailable: the agent failed to start; the server's log says why";
-
-void run_sql(HostCalls& host, const std::string& text) {
-  const auto handle = host.sql().prepare(text);
-  ASSERT_TRUE(handle) << text;
-  EXPECT_TRUE(host.sql().step(*handle)) << text;
-  EXPECT_TRUE(host.sql().finalize(*handle));
+Result<void> make_table(HostCalls& host) {
+  run_sql(host, "CREATE TABLE IF NOT EXISTS t(a)");
+  return {};
 }
 
 class LiveAgentSchemaTest : public ::testing::TestWithParam<Durability> {
@@ -45,11 +40,11 @@ class LiveAgentSchemaTest : public ::testing::TestWithParam<Durability> {
     return settings;
   }
 
-  // What an agent of `version` leaves behind.
-  void leave_data_of(std::uint32_t version) {
+  // What an agent of `version` leaves behind meets code of `next`.
+  void leave_data_of(std::uint32_t version, std::uint32_t next) {
     shard_.script.schema_version = version;
     EXPECT_EQ(call("write", "[1]"), "ok [1]");
-    wake_as(version);
+    wake_as(next);
   }
   // The next wake is on code of `version`.
   void wake_as(std::uint32_t version) {
@@ -83,14 +78,13 @@ INSTANTIATE_TEST_SUITE_P(Each, LiveAgentSchemaTest,
                          ::testing::Values(Durability::kProcess, Durability::kPower));
 
 TEST_P(LiveAgentSchemaTest, ANewAgentHasNothingToMigrate) {
-  leave_data_of(2);
+  leave_data_of(2, 2);
   EXPECT_EQ(call("read"), "ok [1]");
   EXPECT_EQ(migrations(), std::vector<std::string>{});
 }
 
 TEST_P(LiveAgentSchemaTest, OlderDataAreMigratedOnceAndBeforeStart) {
-  leave_data_of(1);
-  wake_as(3);
+  leave_data_of(1, 3);
   EXPECT_EQ(call("read"), "ok [2]");
   ASSERT_GE(shard_.script.history.size(), 2U);
   EXPECT_EQ(shard_.script.history[0], R"(migrate |{"from":1,"to":3})");
@@ -122,22 +116,15 @@ TEST_P(LiveAgentSchemaTest, ALogIsNotFilledWithTheAgentsThatMigrate) {
 }
 
 TEST_P(LiveAgentSchemaTest, WhatCreateWritesDoesNotHideThatDataAreOld) {
-  leave_data_of(1);
-  wake_as(2);
-  shard_.script.on_create = [](HostCalls& host) -> Result<void> {
-    run_sql(host, "CREATE TABLE IF NOT EXISTS t(a)");
-    return {};
-  };
+  leave_data_of(1, 2);
+  shard_.script.on_create = make_table;
   EXPECT_EQ(call("read"), "ok [2]");
   EXPECT_EQ(migrations().size(), 1U);
 }
 
 TEST_P(LiveAgentSchemaTest, ANewAgentWhoseCreateWritesIsNotMigrated) {
   shard_.script.schema_version = 2;
-  shard_.script.on_create = [](HostCalls& host) -> Result<void> {
-    run_sql(host, "CREATE TABLE IF NOT EXISTS t(a)");
-    return {};
-  };
+  shard_.script.on_create = make_table;
   EXPECT_EQ(call("read"), "ok null");
   wake_as(2);
   EXPECT_EQ(call("read"), "ok null");
@@ -145,8 +132,7 @@ TEST_P(LiveAgentSchemaTest, ANewAgentWhoseCreateWritesIsNotMigrated) {
 }
 
 TEST_P(LiveAgentSchemaTest, OlderCodeIsRefusedAndClientsAreToldWhy) {
-  leave_data_of(3);
-  wake_as(2);
+  leave_data_of(3, 2);
   const std::string why =
       "the agent's data has schema version 3, but this version of the class knows only 2";
   EXPECT_EQ(call("write", "[9]"), "error unavailable: " + why);
@@ -161,15 +147,14 @@ TEST_P(LiveAgentSchemaTest, OlderCodeIsRefusedAndClientsAreToldWhy) {
 }
 
 TEST_P(LiveAgentSchemaTest, AMigrationThatFailsIsUndoneAndTriedAgain) {
-  leave_data_of(1);
-  wake_as(2);
+  leave_data_of(1, 2);
   const auto migrate = on_migrate_;
   on_migrate_ = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     run_sql(host, "CREATE TABLE half(a)");
     EXPECT_TRUE(host.set_state(0, "[5]"));
     return host.complete(event.call, Error{Errc::kPlugin, "no such column"});
   };
-  EXPECT_EQ(call("read"), kFailed);
+  EXPECT_EQ(call("read"), kFailedToStart);
   EXPECT_TRUE(
       shard_.logger.contains("could not be brought from schema version 1 to 2: no such column"));
   on_migrate_ = [migrate](HostCalls& host, const AgentEvent& event) -> Result<void> {
@@ -182,20 +167,18 @@ TEST_P(LiveAgentSchemaTest, AMigrationThatFailsIsUndoneAndTriedAgain) {
 }
 
 TEST_P(LiveAgentSchemaTest, OlderCodeGoesOnAfterAMigrationThatFailed) {
-  leave_data_of(1);
-  wake_as(2);
+  leave_data_of(1, 2);
   on_migrate_ = [](HostCalls& host, const AgentEvent&) -> Result<void> {
     EXPECT_TRUE(host.set_state(0, "[5]"));
     return Error{Errc::kPlugin, "no"};
   };
-  EXPECT_EQ(call("read"), kFailed);
+  EXPECT_EQ(call("read"), kFailedToStart);
   wake_as(1);
   EXPECT_EQ(call("read"), "ok [1]");
 }
 
 TEST_P(LiveAgentSchemaTest, AMigrationMayWaitAndNothingIsCommittedMeanwhile) {
-  leave_data_of(1);
-  wake_as(2);
+  leave_data_of(1, 2);
   CallId open = 0;
   on_migrate_ = [&open](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_TRUE(host.set_state(0, "[4]"));
@@ -221,8 +204,7 @@ TEST_P(LiveAgentSchemaTest, AMigrationMayWaitAndNothingIsCommittedMeanwhile) {
 }
 
 TEST_P(LiveAgentSchemaTest, AMigrationThatTakesTooLongIsUndone) {
-  leave_data_of(1);
-  wake_as(2);
+  leave_data_of(1, 2);
   on_migrate_ = [](HostCalls& host, const AgentEvent&) -> Result<void> {
     EXPECT_TRUE(host.set_state(0, "[4]"));
     return {};
@@ -230,7 +212,7 @@ TEST_P(LiveAgentSchemaTest, AMigrationThatTakesTooLongIsUndone) {
   const auto answer = shard_.call(shard_.connect(), "read");
   shard_.loop.advance(RuntimeLimits().start_timeout);
   EXPECT_TRUE(shard_.loop.settle_until([&] { return answer->end.has_value(); }));
-  EXPECT_EQ(answer->end, kFailed);
+  EXPECT_EQ(answer->end, kFailedToStart);
   wake_as(1);
   EXPECT_EQ(call("read"), "ok [1]");
 }
@@ -239,7 +221,7 @@ TEST_P(LiveAgentSchemaTest, AMigrationThatTakesTooLongIsUndone) {
 class MigrationOnTrialTest : public LiveAgentSchemaTest {
  protected:
   MigrationOnTrialTest() {
-    leave_data_of(1);
+    leave_data_of(1, 1);
     stays_ = shard_.runtime().classes().find("counter");
     shard_.script.watches_state = true;
     next_script_.schema_version = 2;
@@ -295,33 +277,28 @@ TEST_P(MigrationOnTrialTest, WhatWasCutOffIsNoNewsToTheVersionThatStays) {
 }
 
 TEST_P(LiveAgentSchemaTest, UnsupportedCountsOnlyForDataWithoutAVersion) {
-  on_migrate_ = [](HostCalls&, const AgentEvent&) -> Result<void> {
-    return Error{Errc::kUnsupported, "no"};
-  };
-  leave_data_of(0);
-  wake_as(1);
+  on_migrate_ = fail_with(Errc::kUnsupported, "no");
+  leave_data_of(0, 1);
   EXPECT_EQ(call("read"), "ok [1]");
   EXPECT_EQ(migrations(), std::vector<std::string>{R"(migrate |{"from":0,"to":1})"});
   wake_as(2);
-  EXPECT_EQ(call("read"), kFailed);
+  EXPECT_EQ(call("read"), kFailedToStart);
   EXPECT_TRUE(shard_.logger.contains("from schema version 1 to 2: the class does not say how"));
 }
 
 TEST_P(LiveAgentSchemaTest, AMigrationThatBeganAndSaysUnsupportedHasFailed) {
-  leave_data_of(0);
-  wake_as(1);
+  leave_data_of(0, 1);
   on_migrate_ = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_TRUE(host.set_state(0, "[4]"));
     return host.complete(event.call, Error{Errc::kUnsupported, "not this"});
   };
-  EXPECT_EQ(call("read"), kFailed);
+  EXPECT_EQ(call("read"), kFailedToStart);
   wake_as(0);
   EXPECT_EQ(call("read"), "ok [1]");
 }
 
 TEST_P(LiveAgentSchemaTest, DurableWorkHasToWaitForStart) {
-  leave_data_of(1);
-  wake_as(2);
+  leave_data_of(1, 2);
   on_migrate_ = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     EXPECT_EQ(host.start_fiber("work").error().code, Errc::kInvalidArgument);
     return complete(host, event);

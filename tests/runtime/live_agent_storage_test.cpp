@@ -1,5 +1,4 @@
 // What a live agent stores, and its end when its storage fails.
-#include "runtime/live_agent_fixture.hpp"
 #include "storage/connection.hpp"
 #include "storage/plugin_sql.hpp"
 #include "support/exposition.hpp"
@@ -24,11 +23,8 @@ using testing::Sight;
 TEST_F(LiveAgentTest, StateAndTablesSurviveARestart) {
   on_call([](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.name == "write") {
-      for (const char* text : {"CREATE TABLE t(x)", "INSERT INTO t VALUES(41)"}) {
-        const auto statement = host.sql().prepare(text);
-        EXPECT_TRUE(host.sql().step(statement.value()));
-        EXPECT_TRUE(host.sql().finalize(statement.value()));
-      }
+      for (const char* text : {"CREATE TABLE t(x)", "INSERT INTO t VALUES(41)"})
+        run_sql(host, text);
       EXPECT_TRUE(host.set_state(0, "42"));
       return host.complete(event.call, std::string_view("true"));
     }
@@ -70,8 +66,7 @@ TEST(LiveAgentStorageTest, P4_AFullDiskFailsTheCallBreaksTheAgentAndItComesBackF
   const auto client = shard.connect();
   const auto small = shard.ask(client, "small");
   EXPECT_EQ(small->end, "ok true");
-  EXPECT_EQ(shard.ask(client, "big")->end,
-            "error internal: the agent's storage failed; do not count on any of this being saved");
+  EXPECT_EQ(shard.ask(client, "big")->end, kStorageFailed);
   EXPECT_EQ(shard.script.alive, 0) << "a broken agent is evicted";
   const auto again = shard.call(client, "small");
   const auto late = shard.join("a", "late");
@@ -83,16 +78,7 @@ TEST(LiveAgentStorageTest, ATurnThatItsOwnSqlHasUndoneIsNoFailureOfTheStorage) {
   ShardFixture shard;
   shard.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind != EventKind::kCall) return complete(host, event);
-    Errc last = Errc::kInternal;
-    for (const char* text :
-         {"CREATE TABLE IF NOT EXISTS n(id INTEGER PRIMARY KEY AUTOINCREMENT, x)",
-          "INSERT INTO n VALUES(9223372036854775807, 1)", "INSERT INTO n(x) VALUES(2)"}) {
-      const auto statement = host.sql().prepare(text);
-      EXPECT_TRUE(statement) << text;
-      const auto outcome = host.sql().step(*statement);
-      if (!outcome) last = outcome.error().code;
-    }
-    EXPECT_EQ(last, Errc::kLimitExceeded);
+    EXPECT_EQ(lose_the_turn(host).error().code, Errc::kLimitExceeded);
     return host.complete(event.call, std::string_view("true"));
   };
   const auto call = shard.ask(shard.connect(), "insert");
@@ -155,18 +141,15 @@ TEST_F(LiveAgentCommitTest, P5_OfATurnWhoseCommitFailsNothingLeaves) {
   EXPECT_EQ(shard_.logger.count("error agent.storage_failed"), 1U);
   EXPECT_EQ(hearth::testing::Exposition(shard_.metrics.text()).sum("hearth_storage_failures_total"),
             1);
-  EXPECT_EQ(answer->end,
-            "error internal: the agent's storage failed; do not count on any of this being saved");
+  EXPECT_EQ(answer->end, kStorageFailed);
   EXPECT_EQ(*client.sight, Sight());
 }
 
 TEST(LiveAgentStorageTest, ADamagedStatePageCostsItsAgentAndNotTheServer) {
   ShardFixture shard;
-  shard.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kRequest)
-      EXPECT_TRUE(host.set_state(0, "\"" + std::string(3000, 'x') + "\""));
-    return complete(host, event);
-  };
+  shard.script.on_event = do_on(EventKind::kRequest, [](HostCalls& host, const AgentEvent&) {
+    EXPECT_TRUE(host.set_state(0, "\"" + std::string(3000, 'x') + "\""));
+  });
   shard.ask("POST");
   const auto path = shard.data().agent_path({"Counter", "a"});
   shard.restart();

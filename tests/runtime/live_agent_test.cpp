@@ -2,7 +2,7 @@
 // live_agent_clients_test.cpp; its storage: live_agent_storage_test.cpp.
 #include "runtime/live_agent.hpp"
 
-#include "runtime/live_agent_fixture.hpp"
+#include "work_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,6 +18,7 @@ namespace hearth::runtime {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::seconds;
 using testing::LiveAgentTest;
 
 TEST_F(LiveAgentTest, P2_ACallIsAnsweredOnceAndASecondAnswerIsAnError) {
@@ -32,9 +33,7 @@ TEST_F(LiveAgentTest, P2_ACallIsAnsweredOnceAndASecondAnswerIsAnError) {
 }
 
 TEST_F(LiveAgentTest, ARefusedEventIsAnsweredByTheHost) {
-  on_call([](HostCalls&, const AgentEvent&) -> Result<void> {
-    return Error{Errc::kNotFound, "Method x does not exist"};
-  });
+  on_call(fail_with(Errc::kNotFound, "Method x does not exist"));
   EXPECT_EQ(shard_.ask(shard_.connect(), "x")->end, "error not_found: Method x does not exist");
 }
 
@@ -85,7 +84,6 @@ TEST_F(LiveAgentTest, WhatIsLoggedBehindAnAnswerIsStillOfItsCallAndMethod) {
   shard_.script.on_result = [](HostCalls& host, const OperationResult&) { host.log("later"); };
   shard_.call(shard_.connect(), "a_method_with_a_long_name");
   shard_.loop.advance(milliseconds(500));
-  shard_.settle();
   const auto rest_of = [this](const std::string& text) {
     for (const std::string& line : shard_.logger.events()) {
       const auto at = line.find("text=" + text + " ");
@@ -169,35 +167,26 @@ TEST_F(LiveAgentTest, P3_ABurstOfTurnsSharesACommitAndEveryAnswerComes) {
   shard_.settle();
   for (const auto& answer : answers) EXPECT_EQ(answer->end, "ok true");
   shard_.restart();
-  const auto again = shard_.join();
-  EXPECT_EQ(again.sight->front(), "handshake counter/a 16");
+  EXPECT_EQ(shard_.join().sight->front(), "handshake counter/a 16");
 }
 
 TEST_F(LiveAgentTest, AnEventThatIsNeverAnsweredTimesOutAndTheLateAnswerIsRefused) {
-  CallId kept = 0;
-  on_call([&](HostCalls&, const AgentEvent& event) -> Result<void> {
-    kept = event.call;
-    return {};
-  });
+  on_call(testing::keep_open(shard_.script));
   const auto answer = shard_.call(shard_.connect(), "never");
   shard_.loop.advance(milliseconds(299'000));
   EXPECT_FALSE(answer->end);
   shard_.loop.advance(milliseconds(2'000));
   EXPECT_EQ(answer->end, "error timeout: the agent did not answer in time");
   EXPECT_EQ(shard_.script.history.back(), "cancel");
-  EXPECT_EQ(shard_.script.host->complete(kept, std::string_view()).error().code, Errc::kNotFound);
+  EXPECT_EQ(shard_.script.host->complete(kept(), std::string_view()).error().code, Errc::kNotFound);
 }
 
 TEST_F(LiveAgentTest, EachPartOfAStreamStartsTheTimeLimitAnew) {
-  CallId kept = 0;
-  on_call([&](HostCalls&, const AgentEvent& event) -> Result<void> {
-    kept = event.call;
-    return {};
-  });
+  on_call(testing::keep_open(shard_.script));
   const auto answer = shard_.ask(shard_.connect(), "stream");
   for (int i = 0; i < 3; ++i) {
     shard_.loop.advance(milliseconds(200'000));
-    EXPECT_TRUE(shard_.script.host->emit(kept, "1"));
+    EXPECT_TRUE(shard_.script.host->emit(kept(), "1"));
   }
   EXPECT_FALSE(answer->end);
   shard_.loop.advance(milliseconds(301'000));
@@ -205,16 +194,12 @@ TEST_F(LiveAgentTest, EachPartOfAStreamStartsTheTimeLimitAnew) {
 }
 
 TEST_F(LiveAgentTest, ACallerThatLeftIsNotAnsweredAndTheWorkGoesOn) {
-  CallId kept = 0;
-  on_call([&](HostCalls&, const AgentEvent& event) -> Result<void> {
-    kept = event.call;
-    return {};
-  });
+  on_call(testing::keep_open(shard_.script));
   const auto client = shard_.connect();
   const auto answer = shard_.ask(client, "slow");
   shard_.leave(client, 1006, "", false);
-  EXPECT_FALSE(shard_.script.host->emit(kept, "1"));
-  EXPECT_TRUE(shard_.script.host->complete(kept, std::string_view("1")));
+  EXPECT_FALSE(shard_.script.host->emit(kept(), "1"));
+  EXPECT_TRUE(shard_.script.host->complete(kept(), std::string_view("1")));
   shard_.settle();
   EXPECT_FALSE(answer->end);
 }
@@ -308,6 +293,52 @@ TEST_F(LiveAgentTest, ARequestShowsItsHeadAndTheAnswersHeadCanBeSetUntilTheFirst
   EXPECT_EQ(answer->parts, std::vector<std::string>{"part"});
   EXPECT_EQ(answer->end, "ok end");
   EXPECT_EQ(shard_.script.history.back(), "request POST|body");
+}
+
+// ---- requests whose body has not arrived ----
+
+class UnreadBodyTest : public LiveAgentTest {
+ protected:
+  UnreadBodyTest() {
+    shard_.restart({.call_timeout = seconds(30)});
+    on_call([this](HostCalls&, const AgentEvent& event) {
+      flags_ = event.flags;
+      call_ = event.call;
+      return Result<void>();
+    });
+  }
+  std::shared_ptr<testing::Answer> request() {
+    auto answer = std::make_shared<testing::Answer>();
+    auto head = std::make_unique<RequestHead>();
+    head->body = [](std::uint64_t) { return nullptr; };
+    shard_.shard().request(testing::kUsualAgent, "counter", "POST", "", std::move(head),
+                           std::make_unique<testing::FakeSink>(answer));
+    shard_.settle();
+    return answer;
+  }
+
+  std::uint32_t flags_ = 0;
+  CallId call_ = 0;
+};
+
+TEST_F(UnreadBodyTest, OnlyAClassThatReadsBodiesGetsTheRequest) {
+  EXPECT_EQ(request()->end, "error unavailable: the class has just changed");
+  EXPECT_EQ(call_, 0U);
+  shard_.script.reads_bodies = true;
+  EXPECT_FALSE(request()->end);
+  EXPECT_EQ(flags_, extensions::kUnreadBody);
+}
+
+TEST_F(UnreadBodyTest, EachPieceBeginsTheDeadlineAgain) {
+  shard_.script.reads_bodies = true;
+  const auto answer = request();
+  for (int piece = 0; piece < 3; ++piece) {
+    shard_.loop.advance(seconds(29));
+    EXPECT_FALSE(answer->end);
+    shard_.script.host->body_came(call_);
+  }
+  shard_.loop.advance(seconds(30));
+  EXPECT_EQ(answer->end, "error timeout: the agent did not answer in time");
 }
 
 }  // namespace

@@ -51,13 +51,7 @@ TEST_F(LiveAgentWorkTest, AFirstUseOfDurableWorkInATurnThatIsLostEndsTheAgentAlo
     visit(
         [&](HostCalls& host) {
           use.make(host);
-          for (const char* text :
-               {"CREATE TABLE IF NOT EXISTS n(id INTEGER PRIMARY KEY AUTOINCREMENT, x)",
-                "INSERT INTO n VALUES(9223372036854775807, 1)", "INSERT INTO n(x) VALUES(2)"}) {
-            const auto statement = host.sql().prepare(text);
-            ASSERT_TRUE(statement);
-            (void)host.sql().step(*statement);
-          }
+          EXPECT_FALSE(lose_the_turn(host));
         },
         use.name);
     EXPECT_EQ(shard_.logger.count("warn agent.turn_lost"), ++lost);
@@ -84,10 +78,8 @@ TEST_F(LiveAgentWorkTest, AKeyedOperationBehindItsHorizonIsToldThoughNobodyAsks)
   const Strings& unknown = seen[EventKind::kOperationUnknown];
   EXPECT_EQ(unknown.size(), 0U);
   shard_.loop.advance(minutes(59));
-  shard_.settle();
   EXPECT_EQ(unknown.size(), 0U);
   shard_.loop.advance(minutes(2));
-  shard_.settle();
   ASSERT_EQ(unknown.size(), 1U);
   EXPECT_NE(unknown[0].find(R"("state":"unknown")"), std::string::npos);
 }
@@ -134,9 +126,7 @@ TEST_F(LiveAgentWorkTest, ItemsAreDeliveredInOrderOneAtATime) {
 
 TEST_F(LiveAgentWorkTest, AQueueDrainsAfterARestartThoughNobodyAsks) {
   on_work = hang;
-  visit([](HostCalls& host) {
-    for (const char* name : {"one", "two", "three"}) EXPECT_TRUE(host.push_item(item(name)));
-  });
+  push({"one", "two", "three"});
   EXPECT_EQ(order, (Strings{"one"}));
   on_work = nullptr;
   order.clear();
@@ -152,9 +142,7 @@ TEST_F(LiveAgentWorkTest, AnItemThatFailsOrHasNoCodeIsKeptAndTheOthersGoOn) {
     if (event.name == "nobody") return host.complete(event.call, Error{Errc::kUnsupported, ""});
     return complete(host, event);
   };
-  visit([](HostCalls& host) {
-    for (const char* name : {"bad", "nobody", "good"}) EXPECT_TRUE(host.push_item(item(name)));
-  });
+  push({"bad", "nobody", "good"});
   shard_.loop.advance(seconds(10));
   EXPECT_EQ(order, (Strings{"bad", "bad", "bad", "nobody", "good"}));
   EXPECT_EQ(shard_.logger.count("warn queue:retry"), 2U);
@@ -196,17 +184,14 @@ TEST_F(LiveAgentWorkTest, ADeliveryThatDoesNotAnswerIsGivenUpAfterItsLimit) {
 TEST_F(LiveAgentWorkTest, AHookOfOneAgentDelaysNoScheduleOfAnother) {
   const RuntimeLimits limits{.max_recovering = 1};
   shard_.restart(limits);
-  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(5'000, "cold"))); }, "cold");
+  schedule({after(5'000, "cold")}, "cold");
   visit([](HostCalls& host) { EXPECT_TRUE(host.push_item(item("queued"))); }, "queued");
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); }, "slow");
+  start_fiber("work", "slow");
   order.clear();
-  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kFiberRecovered) return {};  // hangs
-    return complete(host, event);
-  };
+  on_work = on(EventKind::kFiberRecovered, hang);
   shard_.restart_and_settle(limits);
   ASSERT_EQ(recovered().size(), 1U);
-  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(5'000, "live"))); }, "live");
+  schedule({after(5'000, "live")}, "live");
   shard_.loop.advance(seconds(6));
   EXPECT_EQ(std::ranges::count(order, "cold"), 1);
   EXPECT_EQ(std::ranges::count(order, "live"), 1);
@@ -222,10 +207,7 @@ TEST_F(LiveAgentWorkTest, AnAgentWhoseRecoveryWaitsRunsItsSchedulesMeanwhile) {
         },
         name);
   }
-  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kFiberRecovered) return {};  // hangs
-    return complete(host, event);
-  };
+  on_work = on(EventKind::kFiberRecovered, hang);
   shard_.restart({.max_recovering = 1});
   visit([](HostCalls&) {}, "first");
   visit([](HostCalls&) {}, "second");
@@ -236,11 +218,8 @@ TEST_F(LiveAgentWorkTest, AnAgentWhoseRecoveryWaitsRunsItsSchedulesMeanwhile) {
 }
 
 TEST_F(LiveAgentWorkTest, ManyColdAgentsThatAreDueTogetherAllComeThoughFewStartAtOnce) {
-  for (int i = 0; i < 20; ++i) {
-    visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(1'000, "tick"))); },
-          "agent" + std::to_string(i));
-  }
-  std::vector<std::pair<HostCalls*, CallId>> starting;
+  for (int i = 0; i < 20; ++i) schedule({after(1'000, "tick")}, "agent" + std::to_string(i));
+  Open starting;
   shard_.script.on_event = [&, scripted = shard_.script.on_event](
                                HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind != EventKind::kStart) return scripted(host, event);
@@ -250,23 +229,14 @@ TEST_F(LiveAgentWorkTest, ManyColdAgentsThatAreDueTogetherAllComeThoughFewStartA
   shard_.loop.let_pass(seconds(2));
   shard_.restart_and_settle({.max_waking = 2});
   ASSERT_EQ(starting.size(), 2U);
-  shard_.script.on_result = [&](HostCalls& host, const OperationResult&) {
-    for (const auto& [who, call] : starting) {
-      if (who == &host) (void)host.complete(call, std::string_view());
-    }
-  };
-  for (std::size_t i = 0; i < starting.size(); ++i) {
-    shard_.runtime().post(starting[i].first->handle(), 1);
-    shard_.settle();
+  answer_each(starting, [&](std::size_t i) {
     EXPECT_LE(starting.size(), i + 3) << "one starts when another has";
-  }
+  });
   EXPECT_EQ(runs().size(), 20U);
 }
 
 TEST_F(LiveAgentWorkTest, AStartThatFailsGivesItsPermitBackAndIsTriedAgain) {
-  for (const char* name : {"bad", "good"}) {
-    visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(1'000, "tick"))); }, name);
-  }
+  for (const char* name : {"bad", "good"}) schedule({after(1'000, "tick")}, name);
   int creations = 0;
   shard_.script.on_create = [&](HostCalls&) -> Result<void> {
     if (++creations == 1) return Error{Errc::kPlugin, "not yet"};
@@ -302,13 +272,6 @@ TEST_F(LiveAgentWorkTest, ReleasingTheLastReferenceFallsBackToTheNextSchedule) {
   EXPECT_TRUE(wake_of()->at_ms);
 }
 
-TEST_F(LiveAgentWorkTest, AReferenceAloneIsInTheWakeIndexWhileItIsHeld) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.acquire_keep_alive()); });
-  ASSERT_TRUE(wake_of());
-  visit([](HostCalls& host) { EXPECT_TRUE(host.release_keep_alive()); });
-  EXPECT_FALSE(wake_of()) << "an agent with nothing pending is never woken";
-}
-
 TEST_F(LiveAgentWorkTest, AKeptAliveAgentWhoseStorageFailedIsBackWithinItsInterval) {
   for (const bool kept_alive : {true, false}) {
     shard_.restart({}, settings_with(&ClassSettings::keep_alive_interval, seconds(1)));
@@ -337,8 +300,7 @@ TEST_F(LiveAgentWorkTest, AKeptAliveAgentThatCannotStartIsTriedAgainOnceInEachIn
       ++tries;
       return Error{Errc::kPlugin, "not yet"};
     };
-    shard_.restart({}, settings);
-    shard_.loop.advance(minutes(10));
+    shard_.restart_and_advance(minutes(10), {}, settings);
     shard_.script.on_create = nullptr;
     return tries;
   };

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +21,7 @@ class OutboxTest : public ::testing::Test, protected EffectPort {
     if (!frame.payload.empty()) seen_.push_back(frame.payload);
   }
   void discard(Effect& effect) override {
-    seen_.push_back("discarded " + std::get<FrameEffect>(effect).payload);
+    seen_.push_back("-" + std::get<FrameEffect>(effect).payload);
   }
 
   [[nodiscard]] Outbox make(bool awaits_device) {
@@ -37,7 +39,8 @@ class OutboxTest : public ::testing::Test, protected EffectPort {
   void sync(Outbox& outbox) {
     const Outbox::Mark mark = awaited_.at(0);
     awaited_.erase(awaited_.begin());
-    if (outbox.durable(mark)) seen_.emplace_back("all durable");
+    seen_.emplace_back("sync");
+    if (outbox.durable(mark)) seen_.emplace_back("durable");
   }
 
   static FrameEffect frame(std::string text) {
@@ -52,22 +55,75 @@ class OutboxTest : public ::testing::Test, protected EffectPort {
   ClientMemory memory_{kLimit};
 };
 
-TEST_F(OutboxTest, P3_WithNothingWrittenEffectsLeaveAtOnce) {
-  Outbox outbox = make(false);
-  outbox.push(frame("a"));
-  EXPECT_EQ(seen_, Seen{"a"});
-  EXPECT_TRUE(outbox.open());
+struct OutboxRow {
+  const char* name;
+  bool awaits_device;
+  // "write", "commit", "sync", "hold" back, "discard" all, "open?", "empty?"; any other word is the
+  // text of a frame that is pushed.
+  const char* steps;
+  // Each commit, sync and discard, and what left after it. "a": the frame; "-a": it was discarded;
+  // "-": so was what stands for earlier commits; "durable": nothing more is awaited.
+  const char* seen;
+};
+
+void PrintTo(const OutboxRow& row, std::ostream* out) {
+  *out << row.steps;
 }
 
-TEST_F(OutboxTest, P1_NothingLeavesBeforeTheCommit) {
-  Outbox outbox = make(false);
-  dirty_ = true;
-  outbox.push(frame("a"));
-  EXPECT_FALSE(outbox.open());
-  EXPECT_TRUE(seen_.empty());
-  commit(outbox);
-  EXPECT_EQ(seen_, (Seen{"commit", "a"}));
+constexpr OutboxRow kOutboxRows[] = {
+    {"P3_WithNothingWrittenEffectsLeaveAtOnce", false, "a open?", "a open"},
+    {"P1_NothingLeavesBeforeTheCommit", false, "write a open? commit", "shut commit a"},
+    {"P1_WithAGateNothingLeavesBeforeItsAnswer", true, "write a commit sync",
+     "commit sync a durable"},
+    {"P1_AnEarlierAnswerDoesNotFreeWhatFollowsALaterCommit", true,
+     "write a commit write commit b sync c sync", "commit commit sync a sync b c durable"},
+    {"P1_ACommitWithoutEffectsHoldsBackWhatIsPushedLater", true, "write commit a sync empty?",
+     "commit sync a durable empty"},
+    {"P1_EachAnswerFreesOnlyWhatWasWrittenBeforeItsRequest", true,
+     "write a commit write b sync commit sync", "commit sync a durable commit sync b durable"},
+    {"P2_OrderIsKeptAcrossHeldAndFree", true, "write a commit b sync c",
+     "commit sync a b durable c"},
+    {"P4_DiscardAllDiscardsWhatIsHeldAndWhatIsPushedLater", false, "write a discard b",
+     "discard -a -b"},
+    {"AFailedSyncLetsNothingOut", true, "write a commit discard", "commit discard -a"},
+    {"ASyncThatComesAfterTheEndLetsNothingOut", true, "write a commit discard sync",
+     "commit discard -a sync"},
+    {"WhatIsPushedAfterHoldBackWaitsAtTheGate", true, "hold a open? sync", "shut sync a durable"},
+    {"WhatIsHeldBackInVainIsLost", true, "hold a discard", "discard - -a"},
+};
+
+class OutboxStepsTest : public OutboxTest, public ::testing::WithParamInterface<OutboxRow> {};
+
+TEST_P(OutboxStepsTest, EffectsLeaveAsTheTableSays) {
+  Outbox outbox = make(GetParam().awaits_device);
+  std::istringstream steps(GetParam().steps);
+  for (std::string step; steps >> step;) {
+    if (step == "write") {
+      dirty_ = true;
+    } else if (step == "commit") {
+      commit(outbox);
+    } else if (step == "sync") {
+      sync(outbox);
+    } else if (step == "hold") {
+      await(outbox.hold_back());
+    } else if (step == "discard") {
+      seen_.push_back(step);
+      outbox.discard_all();
+    } else if (step == "open?") {
+      seen_.emplace_back(outbox.open() ? "open" : "shut");
+    } else if (step == "empty?") {
+      seen_.emplace_back(outbox.empty() ? "empty" : "full");
+    } else {
+      outbox.push(frame(step));
+    }
+  }
+  std::string seen;
+  for (const std::string& each : seen_) seen += (seen.empty() ? "" : " ") + each;
+  EXPECT_EQ(seen, GetParam().seen);
 }
+
+INSTANTIATE_TEST_SUITE_P(Rows, OutboxStepsTest, ::testing::ValuesIn(kOutboxRows),
+                         [](const auto& row) { return row.param.name; });
 
 TEST_F(OutboxTest, StatesThatWereRolledBackAreNotShownAndAllElseIs) {
   Outbox outbox = make(true);
@@ -86,119 +142,9 @@ TEST_F(OutboxTest, StatesThatWereRolledBackAreNotShownAndAllElseIs) {
   outbox.push(state("fourth", 4));
   commit(outbox);
   sync(outbox);
-  EXPECT_EQ(seen_, (Seen{"commit", "commit", "first"}));
   sync(outbox);
-  EXPECT_EQ(seen_,
-            (Seen{"commit", "commit", "first", "second", "a", "b", "fourth", "all durable"}));
-}
-
-TEST_F(OutboxTest, P1_WithAGateNothingLeavesBeforeItsAnswer) {
-  Outbox outbox = make(true);
-  dirty_ = true;
-  outbox.push(frame("a"));
-  commit(outbox);
-  EXPECT_EQ(seen_, Seen{"commit"});
-  sync(outbox);
-  EXPECT_EQ(seen_, (Seen{"commit", "a", "all durable"}));
-}
-
-TEST_F(OutboxTest, P1_AnEarlierAnswerDoesNotFreeWhatFollowsALaterCommit) {
-  Outbox outbox = make(true);
-  dirty_ = true;
-  outbox.push(frame("a"));
-  commit(outbox);
-  dirty_ = true;
-  commit(outbox);  // nothing new is held
-  outbox.push(frame("b"));
-  sync(outbox);
-  EXPECT_EQ(seen_, (Seen{"commit", "commit", "a"})) << "b follows the second commit";
-  outbox.push(frame("c"));
-  EXPECT_EQ(seen_.back(), "a");
-  sync(outbox);
-  EXPECT_EQ(seen_, (Seen{"commit", "commit", "a", "b", "c", "all durable"}));
-}
-
-TEST_F(OutboxTest, WhatIsPushedAfterHoldBackWaitsAtTheGate) {
-  Outbox outbox = make(true);
-  await(outbox.hold_back());
-  outbox.push(frame("a"));
-  EXPECT_FALSE(outbox.open());
-  EXPECT_TRUE(seen_.empty());
-  sync(outbox);
-  EXPECT_EQ(seen_, (Seen{"a", "all durable"}));
-}
-
-TEST_F(OutboxTest, WhatIsHeldBackInVainIsLost) {
-  Outbox outbox = make(true);
-  await(outbox.hold_back());
-  outbox.push(frame("a"));
-  outbox.discard_all();  // the sync has failed
-  EXPECT_EQ(seen_, (Seen{"discarded ", "discarded a"})) << "first what stands for the old commits";
-}
-
-TEST_F(OutboxTest, P1_ACommitWithoutEffectsHoldsBackWhatIsPushedLater) {
-  Outbox outbox = make(true);
-  dirty_ = true;
-  commit(outbox);
-  outbox.push(frame("later"));
-  EXPECT_EQ(seen_, Seen{"commit"});
-  sync(outbox);
-  EXPECT_EQ(seen_, (Seen{"commit", "later", "all durable"}));
-  EXPECT_TRUE(outbox.empty());
-}
-
-TEST_F(OutboxTest, P1_EachAnswerFreesOnlyWhatWasWrittenBeforeItsRequest) {
-  Outbox outbox = make(true);
-  dirty_ = true;
-  outbox.push(frame("a"));
-  commit(outbox);
-  dirty_ = true;
-  outbox.push(frame("b"));
-  sync(outbox);
-  EXPECT_EQ(seen_, (Seen{"commit", "a", "all durable"}))
-      << "b follows a write that is not committed";
-  commit(outbox);
-  sync(outbox);
-  EXPECT_EQ(seen_, (Seen{"commit", "a", "all durable", "commit", "b", "all durable"}));
-}
-
-TEST_F(OutboxTest, P2_OrderIsKeptAcrossHeldAndFree) {
-  Outbox outbox = make(true);
-  dirty_ = true;
-  outbox.push(frame("a"));
-  commit(outbox);
-  outbox.push(frame("b"));  // clean, but behind a
-  sync(outbox);
-  outbox.push(frame("c"));
-  EXPECT_EQ(seen_, (Seen{"commit", "a", "b", "all durable", "c"}));
-}
-
-TEST_F(OutboxTest, P4_DiscardAllDiscardsWhatIsHeldAndWhatIsPushedLater) {
-  Outbox outbox = make(false);
-  dirty_ = true;
-  outbox.push(frame("a"));
-  outbox.discard_all();
-  outbox.push(frame("b"));
-  EXPECT_EQ(seen_, (Seen{"discarded a", "discarded b"}));
-}
-
-TEST_F(OutboxTest, AFailedSyncLetsNothingOut) {
-  Outbox outbox = make(true);
-  dirty_ = true;
-  outbox.push(frame("a"));
-  commit(outbox);
-  outbox.discard_all();
-  EXPECT_EQ(seen_, (Seen{"commit", "discarded a"}));
-}
-
-TEST_F(OutboxTest, ASyncThatComesAfterTheEndLetsNothingOut) {
-  Outbox outbox = make(true);
-  dirty_ = true;
-  outbox.push(frame("a"));
-  commit(outbox);
-  outbox.discard_all();
-  sync(outbox);
-  EXPECT_EQ(seen_, (Seen{"commit", "discarded a"}));
+  EXPECT_EQ(seen_, (Seen{"commit", "commit", "sync", "first", "sync", "second", "a", "b", "fourth",
+                         "durable"}));
 }
 
 TEST_F(OutboxTest, P5_TheBytesOfEachKindAreOnTheAccountUntilTheyLeave) {

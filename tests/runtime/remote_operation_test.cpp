@@ -37,60 +37,60 @@ class FakeRemote final : public extensions::RemoteOperation {
   std::shared_ptr<Asked> asked_;
 };
 
-ClassSettings power_of_remote() {
-  ClassSettings settings;
-  settings.durability = Durability::kPower;
-  return settings;
-}
-
 class RemoteOperationTest : public ::testing::Test {
  protected:
-  void listen(ShardFixture& fixture) {
-    fixture.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
-      if (event.kind == EventKind::kMessage) {
-        if (event.body == "write") (void)host.set_state(0, "1");
-        if (event.body == "fetch") {
-          const auto id = host.submit(kFetch, std::make_unique<FakeRemote>(asked_), 7);
-          EXPECT_TRUE(id);
-          id_ = id ? *id : 0;
-        }
-        if (event.body == "write and fetch") {
-          (void)host.set_state(0, "2");
-          EXPECT_TRUE(host.submit(kFetch, std::make_unique<FakeRemote>(asked_), 7));
-          EXPECT_EQ(asked_->listener, nullptr) << "before the commit";
-        }
-        if (event.body == "cancel") EXPECT_TRUE(host.cancel(id_));
-        if (event.body == "credit") EXPECT_TRUE(host.credit(id_, 40));
-        if (event.body == "leave") (void)host.evict();
-      }
-      return complete(host, event);
-    };
-    fixture.script.on_result = [this](HostCalls&, const OperationResult& result) {
+  explicit RemoteOperationTest(ClassSettings settings = {})
+      : fixture_({}, std::move(settings), &calls_) {
+    fixture_.script.on_event =
+        do_on(EventKind::kMessage, [this](HostCalls& host, const AgentEvent& event) {
+          if (event.body == "write") (void)host.set_state(0, "1");
+          if (event.body == "fetch") {
+            const auto id = host.submit(kFetch, std::make_unique<FakeRemote>(asked_), 7);
+            EXPECT_TRUE(id);
+            id_ = id ? *id : 0;
+          }
+          if (event.body == "write and fetch") {
+            (void)host.set_state(0, "2");
+            EXPECT_TRUE(host.submit(kFetch, std::make_unique<FakeRemote>(asked_), 7));
+            EXPECT_EQ(asked_->listener, nullptr) << "before the commit";
+          }
+          if (event.body == "cancel") EXPECT_TRUE(host.cancel(id_));
+          if (event.body == "credit") EXPECT_TRUE(host.credit(id_, 40));
+          if (event.body == "leave") (void)host.evict();
+        });
+    fixture_.script.on_result = [this](HostCalls&, const OperationResult& result) {
       EXPECT_EQ(result.operation, kFetch);
       EXPECT_EQ(result.token, 7U);
       told_.push_back((result.is_final ? "end " : "part ") + std::to_string(result.flags) + " " +
                       (result.outcome ? std::string(*result.outcome)
                                       : "failed: " + result.outcome.error().message));
     };
-    client_ = fixture.connect();
-    fixture.settle();
+    client_ = fixture_.join();
   }
-  void say(ShardFixture& fixture, const std::string& text) { fixture.say(client_, text); }
+  void say(const std::string& text) { fixture_.say(client_, text); }
+  void fetch() {
+    say("fetch");
+    ASSERT_NE(asked_->listener, nullptr);
+  }
 
   std::shared_ptr<Asked> asked_ = std::make_shared<Asked>();
   OperationId id_ = 0;
   std::vector<std::string> told_;
+  hearth::testing::FakeSyncCalls calls_;
+  ShardFixture fixture_;
   ShardFixture::Client client_;
 };
 
+class RemoteOperationPowerTest : public RemoteOperationTest {
+ protected:
+  RemoteOperationPowerTest() : RemoteOperationTest(power()) {}
+};
+
 TEST_F(RemoteOperationTest, PartsComeInOrderAndTheEndIsTheLast) {
-  ShardFixture fixture;
-  listen(fixture);
-  say(fixture, "fetch");
-  ASSERT_NE(asked_->listener, nullptr);
+  fetch();
   asked_->listener->part("head", 0x100);
   asked_->listener->part("a", 0);
-  say(fixture, "credit");
+  say("credit");
   EXPECT_EQ(asked_->credit, 40U);
   asked_->listener->end(std::string("rest"), 0x200);
   EXPECT_EQ(told_, (std::vector<std::string>{"part 256 head", "part 0 a", "end 512 rest"}));
@@ -98,84 +98,64 @@ TEST_F(RemoteOperationTest, PartsComeInOrderAndTheEndIsTheLast) {
 }
 
 TEST_F(RemoteOperationTest, AFailureHasItsTextAndItsFlags) {
-  ShardFixture fixture;
-  listen(fixture);
-  say(fixture, "fetch");
-  ASSERT_NE(asked_->listener, nullptr);
+  fetch();
   asked_->listener->end(Error{Errc::kTimeout, "too slow"}, 0x30000);
   EXPECT_EQ(told_, std::vector<std::string>{"end 196608 failed: too slow"});
 }
 
 TEST_F(RemoteOperationTest, WhatCannotBeKeptIsNotToldAndTheAgentIsEvicted) {
-  ShardFixture fixture;
-  listen(fixture);
-  say(fixture, "fetch");
-  ASSERT_NE(asked_->listener, nullptr);
+  fetch();
   asked_->cannot_keep = true;
   asked_->listener->part("a", 0);
   EXPECT_EQ(told_, std::vector<std::string>{});
-  fixture.settle();
-  EXPECT_EQ(fixture.script.alive, 0);
+  fixture_.settle();
+  EXPECT_EQ(fixture_.script.alive, 0);
   EXPECT_EQ(asked_->listener, nullptr) << "it is given up";
 }
 
 TEST_F(RemoteOperationTest, ItStartsWithTheCommitOfItsTurn) {
-  ShardFixture fixture;
-  listen(fixture);
-  say(fixture, "write and fetch");
+  say("write and fetch");
   EXPECT_NE(asked_->listener, nullptr);
 }
 
-TEST_F(RemoteOperationTest, WithPowerItStartsBehindTheSync) {
-  hearth::testing::FakeSyncCalls calls;
-  ShardFixture fixture({}, power_of_remote(), &calls);
-  listen(fixture);
-  calls.hold();
-  say(fixture, "write and fetch");
-  calls.wait_until_somebody_waits();
-  fixture.settle();
+TEST_F(RemoteOperationPowerTest, WithPowerItStartsBehindTheSync) {
+  calls_.hold();
+  say("write and fetch");
+  calls_.wait_until_somebody_waits();
+  fixture_.settle();
   EXPECT_EQ(asked_->listener, nullptr);
-  calls.let_go();
-  EXPECT_TRUE(fixture.loop.settle_until([this] { return asked_->listener != nullptr; }));
+  calls_.let_go();
+  EXPECT_TRUE(fixture_.loop.settle_until([this] { return asked_->listener != nullptr; }));
 }
 
-TEST_F(RemoteOperationTest, OneThatIsCancelledBeforeItsTurnIsDurableNeverStarts) {
-  hearth::testing::FakeSyncCalls calls;
-  ShardFixture fixture({}, power_of_remote(), &calls);
-  listen(fixture);
-  calls.hold();
-  say(fixture, "write");
-  calls.wait_until_somebody_waits();
-  say(fixture, "fetch");
+TEST_F(RemoteOperationPowerTest, OneThatIsCancelledBeforeItsTurnIsDurableNeverStarts) {
+  calls_.hold();
+  say("write");
+  calls_.wait_until_somebody_waits();
+  say("fetch");
   const std::weak_ptr<Asked> asked = asked_;
-  say(fixture, "cancel");
+  say("cancel");
   EXPECT_EQ(asked.use_count(), 1) << "the operation is gone";
-  calls.let_go();
+  calls_.let_go();
   const auto answered = [this] { return !client_.sight->empty(); };
-  EXPECT_TRUE(fixture.loop.settle_until(answered));
+  EXPECT_TRUE(fixture_.loop.settle_until(answered));
   EXPECT_EQ(asked_->listener, nullptr);
 }
 
 TEST_F(RemoteOperationTest, AnEvictionGivesUpOnIt) {
-  ShardFixture fixture;
-  listen(fixture);
-  say(fixture, "fetch");
-  ASSERT_NE(asked_->listener, nullptr);
-  say(fixture, "leave");
+  fetch();
+  say("leave");
   EXPECT_EQ(asked_->listener, nullptr);
   EXPECT_TRUE(told_.empty());
 }
 
 TEST_F(RemoteOperationTest, AnAgentWithOneIsNotIdle) {
-  ShardFixture fixture;
-  listen(fixture);
-  say(fixture, "fetch");
-  fixture.loop.advance(std::chrono::hours(1));
-  EXPECT_EQ(fixture.shard().counts().live, 1U);
-  ASSERT_NE(asked_->listener, nullptr);
+  fetch();
+  fixture_.loop.advance(std::chrono::hours(1));
+  EXPECT_EQ(fixture_.shard().counts().live, 1U);
   asked_->listener->end(std::string(), 0);
-  fixture.loop.advance(std::chrono::hours(1));
-  EXPECT_EQ(fixture.shard().counts().live, 0U);
+  fixture_.loop.advance(std::chrono::hours(1));
+  EXPECT_EQ(fixture_.shard().counts().live, 0U);
 }
 
 }  // namespace

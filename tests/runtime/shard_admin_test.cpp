@@ -50,20 +50,14 @@ TEST(ShardAdminTest, AnEvictedOneLeavesMemoryAndItsClientsStay) {
 
 TEST(ShardAdminTest, OneThatIsStartingLeavesWhenItHasStarted) {
   ShardFixture shard;
-  CallId start = 0;
-  shard.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kStart && start == 0) {
-      start = event.call;
-      return {};
-    }
-    return complete(host, event);
-  };
+  shard.script.on_event = on(EventKind::kStart, testing::keep_open(shard.script));
   shard.ask("GET");
   EXPECT_EQ(shard.admin().evict(kUsualAgent), AgentState::kWaking);
   EXPECT_EQ(shard.script.alive, 1);
   EXPECT_EQ(shard.admin().standing(kUsualAgent).state, AgentState::kWaking);
-  // As an operation's result would: from the loop, then the turn ends.
-  shard.act([&](HostCalls& host) { (void)host.complete(start, std::string_view()); });
+  shard.act([&](HostCalls& host) {
+    (void)host.complete(shard.script.open_calls[0], std::string_view());
+  });
   EXPECT_TRUE(shard.logger.contains("agent.evicted"));
 }
 
@@ -134,14 +128,6 @@ TEST_F(ShardDestroyTest, NothingOfAColdAgentIsLeftAndItsClientsAreClosed) {
   EXPECT_EQ(client.sight->back(), "close 4410 the agent was destroyed");
 }
 
-TEST_F(ShardDestroyTest, ANewAgentOfTheNameIsEmpty) {
-  shard_.ask("GET");
-  ASSERT_TRUE(shard_.admin().destroy(kUsualAgent));
-  shard_.settle();
-  EXPECT_TRUE(shard_.ask("GET")->end);
-  EXPECT_TRUE(is_recorded());
-}
-
 TEST_F(ShardDestroyTest, OneThatIsLeavingIsToBeAskedForAgain) {
   shard_.ask("GET");
   shard_.admin().evict(kUsualAgent);  // its end comes from the loop
@@ -202,8 +188,7 @@ TEST_F(SlowRemovalTest, WhoWaitsIsToldIfTheFilesCannotGoAndWaitsForTheNextAttemp
   const std::string why = "the agent is being destroyed; try again later";
   EXPECT_EQ(waits->end, "error unavailable: " + why);
   EXPECT_EQ(client.sight->back(), "close 1013 " + why);
-  const auto refused = shard_.request("GET");
-  EXPECT_EQ(refused->end, "error unavailable: " + why) << "no attempt is under way";
+  EXPECT_EQ(shard_.request("GET")->end, "error unavailable: " + why) << "no attempt is under way";
 
   std::filesystem::remove(obstacle);
   syncs_.hold();

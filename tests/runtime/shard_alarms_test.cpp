@@ -1,10 +1,14 @@
-// Which agents an alarm wakes, and when; and agents that it does not wake again and again. The work
-// of woken agents: live_agent_schedules_test.cpp and live_agent_work_test.cpp.
+// Which agents an alarm wakes, and when; agents that it does not wake again and again; and those of
+// a class that may not run. The work of woken agents: live_agent_schedules_test.cpp and
+// live_agent_work_test.cpp.
 #include "work_fixture.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
 
 namespace hearth::runtime {
 namespace {
@@ -22,16 +26,13 @@ class ShardAlarmsTest : public testing::WorkTest {
 };
 
 TEST_F(ShardAlarmsTest, AShortIntervalOfALiveAgentIsOnTime) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(every(100, "tick"))); });
+  schedule({every(100, "tick")});
   shard_.loop.advance(milliseconds(2'050));
   EXPECT_EQ(runs().size(), 20U);
 }
 
 TEST_F(ShardAlarmsTest, WhatIsDueSoonOnALiveAgentIsOnTime) {
-  visit([](HostCalls& host) {
-    EXPECT_TRUE(host.create_schedule(after(200, "soon")));
-    EXPECT_TRUE(host.create_schedule(after(210, "a moment later")));
-  });
+  schedule({after(200, "soon"), after(210, "a moment later")});
   shard_.loop.advance(milliseconds(205));
   EXPECT_EQ(runs().size(), 1U);
   shard_.loop.advance(milliseconds(10));
@@ -39,8 +40,8 @@ TEST_F(ShardAlarmsTest, WhatIsDueSoonOnALiveAgentIsOnTime) {
 }
 
 TEST_F(ShardAlarmsTest, TheDiskKnowsTheMomentsOfAnAgentThatWorks) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); });
-  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(60'000, "tick"))); });
+  start_fiber("work");
+  schedule({after(60'000, "tick")});
   ASSERT_TRUE(wake_of());
   EXPECT_TRUE(wake_of()->working);
   EXPECT_TRUE(wake_of()->at_ms)
@@ -48,7 +49,7 @@ TEST_F(ShardAlarmsTest, TheDiskKnowsTheMomentsOfAnAgentThatWorks) {
 }
 
 TEST_F(ShardAlarmsTest, AgentsThatFoundNoClassComeAsSoonAsItIsBack) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(5'000, "tick"))); });
+  schedule({after(5'000, "tick")});
   const auto served = shard_.runtime().classes().remove("counter");
   shard_.versions().leave(served, EvictReason::kPluginRemoved, false);
   shard_.loop.advance(seconds(10));
@@ -62,8 +63,7 @@ TEST_F(ShardAlarmsTest, AgentsThatFoundNoClassComeAsSoonAsItIsBack) {
 }
 
 TEST_F(ShardAlarmsTest, ABusyNeighbourDoesNotHideThatTheClockWasSetBack) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(600'000, "delay"))); },
-        "cold");
+  schedule({after(600'000, "delay")}, "cold");
   shard_.loop.advance(minutes(5));
   ASSERT_EQ(shard_.script.alive, 0);
   shard_.loop.jump(-hours(1));
@@ -76,10 +76,7 @@ TEST_F(ShardAlarmsTest, ABusyNeighbourDoesNotHideThatTheClockWasSetBack) {
 }
 
 TEST_F(ShardAlarmsTest, WhenThereIsNoRoomOneOfThoseThatAreDueAsksNowAndThen) {
-  for (int i = 0; i < 50; ++i) {
-    visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(1'000, "tick"))); },
-          "agent" + std::to_string(i));
-  }
+  for (int i = 0; i < 50; ++i) schedule({after(1'000, "tick")}, "agent" + std::to_string(i));
   shard_.restart({.max_live_agents = 1});
   visit([](HostCalls& host) { EXPECT_TRUE(host.acquire_keep_alive()); }, "busy");
   shard_.loop.advance(seconds(11));
@@ -94,13 +91,8 @@ TEST_F(ShardAlarmsTest, WhenThereIsNoRoomOneOfThoseThatAreDueAsksNowAndThen) {
 TEST_F(ShardAlarmsTest, WhoStandsInLineToRecoverIsNotWokenAgainAndAgain) {
   RuntimeLimits limits;
   limits.max_recovering = 1;
-  for (int i = 0; i < 6; ++i) {
-    visit([](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work")); },
-          "agent" + std::to_string(i));
-  }
-  on_work = [](HostCalls&, const AgentEvent&) -> Result<void> {
-    return Error{Errc::kPlugin, "not yet"};
-  };
+  for (int i = 0; i < 6; ++i) start_fiber("work", "agent" + std::to_string(i));
+  on_work = fail_with(Errc::kPlugin, "not yet");
   shard_.restart_and_settle(limits);  // all have failed once, and are due again by time
   ASSERT_EQ(recovered().size(), 6U);
   on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
@@ -118,7 +110,7 @@ TEST_F(ShardAlarmsTest, WhoStandsInLineToRecoverIsNotWokenAgainAndAgain) {
 }
 
 TEST_F(ShardAlarmsTest, AnAgentThatCannotStartIsTriedLessAndLessOftenUntilItHasStarted) {
-  visit([](HostCalls& host) { EXPECT_TRUE(host.create_schedule(after(1'000, "tick"))); });
+  schedule({after(1'000, "tick")});
   int creations = 0;
   bool fails = true;
   shard_.script.on_create = [&](HostCalls&) -> Result<void> {
@@ -126,13 +118,43 @@ TEST_F(ShardAlarmsTest, AnAgentThatCannotStartIsTriedLessAndLessOftenUntilItHasS
     if (fails) return Error{Errc::kPlugin, "not yet"};
     return {};
   };
-  shard_.restart();
-  shard_.loop.advance(minutes(10));
+  shard_.restart_and_advance(minutes(10));
   EXPECT_GE(creations, 6);
   EXPECT_LE(creations, 9);
   fails = false;
   shard_.loop.advance(minutes(5));
   EXPECT_EQ(runs().size(), 1U);
+}
+
+class RefusedClassTest : public testing::WorkTest {
+ protected:
+  void set_refusal(const std::string& why) {
+    auto next = std::make_shared<ServedClass>(*shard_.runtime().classes().find("counter"));
+    next->refusal = why;
+    shard_.runtime().classes().put(std::move(next));
+  }
+};
+
+TEST_F(RefusedClassTest, AnAlarmWaitsUntilTheClassMayRun) {
+  schedule({after(600'000, "tick")});
+  shard_.loop.advance(minutes(5));
+  ASSERT_EQ(shard_.script.alive, 0);
+  set_refusal("in quarantine");
+  shard_.loop.advance(minutes(60));
+  EXPECT_EQ(shard_.script.alive, 0);
+  EXPECT_TRUE(runs().empty());
+  EXPECT_TRUE(wake_of());
+  set_refusal("");
+  shard_.loop.advance(minutes(2));
+  EXPECT_EQ(runs().size(), 1U);
+}
+
+TEST_F(RefusedClassTest, ARequestAndAClientAreToldWhy) {
+  set_refusal("in quarantine");
+  const auto answer = visit([](HostCalls&) { FAIL() << "it was woken"; });
+  EXPECT_EQ(answer->end, "error unavailable: in quarantine");
+  EXPECT_EQ(shard_.join().sight->back(), "close 1013 in quarantine");
+  EXPECT_EQ(shard_.script.alive, 0);
 }
 
 }  // namespace

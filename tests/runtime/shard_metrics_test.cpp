@@ -16,8 +16,6 @@ namespace {
 using hearth::testing::Exposition;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::Answer;
-using testing::FakeSink;
 using testing::kUsualAgent;
 using testing::ShardFixture;
 
@@ -117,6 +115,11 @@ class RuntimeMetricsTest : public ::testing::Test {
     return figure("hearth_agent_evictions_total", {{"class", "Counter"}, {"reason", reason}});
   }
 
+  void ask_three(const std::string& method) {
+    for (const char* name : {"a", "b", "c"}) shard_.request(method, "", name);
+    shard_.settle();
+  }
+
   ShardFixture shard_;
 };
 
@@ -178,13 +181,10 @@ TEST_F(RuntimeMetricsTest, CountsStateThatClientsWrite) {
 }
 
 TEST_F(RuntimeMetricsTest, TimesEventsFromTheirDeliveryToTheirAnswerWaitsIncluded) {
-  CallId open = 0;
-  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.name == "late") {
-      open = event.call;
-      return {};
-    }
-    if (event.name == "end") EXPECT_TRUE(host.complete(open, std::string_view()));
+  testing::Script& script = shard_.script;
+  script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
+    if (event.name == "late") return testing::keep_open(script)(host, event);
+    if (event.name == "end") EXPECT_TRUE(host.complete(script.open_calls[0], std::string_view()));
     return complete(host, event);
   };
   const auto client = shard_.connect();
@@ -221,29 +221,25 @@ TEST_F(RuntimeMetricsTest, CountsCommits) {
 TEST_F(RuntimeMetricsTest, ShowsWhoRecoversAndWhoWaitsForIt) {
   std::vector<std::pair<HostCalls*, CallId>> hooks;
   shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kRequest && event.name == "POST") {
+    if (event.kind == EventKind::kRequest && event.name == "POST")
       EXPECT_TRUE(host.start_fiber("work"));
-    }
     if (event.kind == EventKind::kFiberRecovered) {
       hooks.emplace_back(&host, event.call);
       return {};
     }
     return complete(host, event);
   };
-  for (const char* name : {"a", "b", "c"}) shard_.request("POST", "", name);
-  shard_.settle();
+  ask_three("POST");
   EXPECT_EQ(figure("hearth_pending_wakes"), 3);
   shard_.restart({.max_recovering = 1});
-  for (const char* name : {"a", "b", "c"}) shard_.request("GET", "", name);
-  shard_.settle();
+  ask_three("GET");
   ASSERT_EQ(hooks.size(), 1U);
   EXPECT_EQ(figure("hearth_recoveries_in_progress"), 1);
   EXPECT_EQ(figure("hearth_recoveries_waiting"), 2);
   shard_.script.on_event = nullptr;
   EXPECT_TRUE(hooks[0].first->complete(hooks[0].second, std::string_view()));
   // That came from outside any turn; the next event makes the agent look at it.
-  for (const char* name : {"a", "b", "c"}) shard_.request("GET", "", name);
-  shard_.settle();
+  ask_three("GET");
   EXPECT_EQ(figure("hearth_recoveries_in_progress"), 0);
   EXPECT_EQ(figure("hearth_recoveries_waiting"), 0);
 }
@@ -289,28 +285,15 @@ TEST(ShardMetricsTest, O4_O5_ALifeIsCounted) {
   settings.is_object = true;
   settings.idle_timeout = milliseconds(100);
   ShardFixture shard({}, settings);
-  const auto call = [&shard] {
-    auto answer = std::make_shared<Answer>();
-    Shard::AgentCallIn call;
-    call.key = kUsualAgent;
-    call.segment = "counter";
-    call.method = "get";
-    call.arguments = "[]";
-    call.is_of_client = true;
-    shard.shard().call(call, std::make_unique<FakeSink>(answer));
-    shard.settle();
-    return answer->end;
-  };
   const auto value = [&shard](const char* name) {
     return Exposition(shard.metrics.text()).value(name, {{"class", "Counter"}});
   };
-  EXPECT_EQ(call(), "ok ");
+  EXPECT_EQ(shard.call_agent("get")->end, "ok ");
   EXPECT_EQ(value("agentkernel_objects_active"), 1);
   shard.loop.advance(milliseconds(300));
-  shard.settle();
   EXPECT_EQ(value("agentkernel_objects_active"), 0);
   EXPECT_EQ(value("agentkernel_object_hibernations_total"), 1);
-  EXPECT_EQ(call(), "ok ");
+  EXPECT_EQ(shard.call_agent("get")->end, "ok ");
   EXPECT_EQ(value("agentkernel_object_wake_duration_seconds_count"), 2);
   EXPECT_EQ(
       Exposition(shard.metrics.text())

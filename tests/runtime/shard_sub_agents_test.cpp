@@ -19,13 +19,11 @@ const storage::AgentKey kGrandchild = kChild.child("Counter", "grandchild");
 class ShardSubAgentsTest : public ::testing::Test {
  protected:
   // Requests do what their method says.
-  void listen(ShardFixture& fixture) {
-    fixture.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
-      if (event.kind == EventKind::kRequest) return on_request(host, event);
-      return complete(host, event);
-    };
+  explicit ShardSubAgentsTest(ClassSettings settings = {}, std::size_t closing_threads = 0)
+      : fixture_({}, std::move(settings), &calls_, closing_threads) {
+    fixture_.script.on_event = on(EventKind::kRequest, on_request);
   }
-  Result<void> on_request(HostCalls& host, const AgentEvent& event) {
+  static Result<void> on_request(HostCalls& host, const AgentEvent& event) {
     if (event.name == "write") EXPECT_TRUE(host.set_state(0, "1"));
     if (event.name == "destroy") EXPECT_TRUE(host.destroy());
     if (event.name == "evict") EXPECT_TRUE(host.evict());
@@ -41,21 +39,26 @@ class ShardSubAgentsTest : public ::testing::Test {
     }
     return host.complete(event.call, std::string_view("done"));
   }
-  static std::shared_ptr<Answer> ask(ShardFixture& fixture, const storage::AgentKey& key,
-                                     const std::string& method) {
+  std::shared_ptr<Answer> ask(const storage::AgentKey& key, const std::string& method) {
     auto answer = std::make_shared<Answer>();
-    fixture.shard().request(key, "counter", method, "", std::make_unique<RequestHead>(),
-                            std::make_unique<FakeSink>(answer));
-    fixture.settle();
+    fixture_.shard().request(key, "counter", method, "", std::make_unique<RequestHead>(),
+                             std::make_unique<FakeSink>(answer));
+    fixture_.settle();
     return answer;
   }
-  static std::size_t files(ShardFixture& fixture) {
+  void write_in_each() {
+    for (const auto& key : {kUsualAgent, kChild, kGrandchild}) ask(key, "write");
+  }
+  std::size_t files() {
     std::size_t count = 0;
     for (const auto& file :
-         std::filesystem::recursive_directory_iterator(fixture.data().path() / "agents"))
+         std::filesystem::recursive_directory_iterator(fixture_.data().path() / "agents"))
       count += file.is_regular_file() ? 1 : 0;
     return count;
   }
+
+  hearth::testing::FakeSyncCalls calls_;
+  ShardFixture fixture_;
 };
 
 TEST_F(ShardSubAgentsTest, OneBelowAnotherLivesWhereThatLives) {
@@ -70,81 +73,70 @@ TEST_F(ShardSubAgentsTest, OneBelowAnotherLivesWhereThatLives) {
 }
 
 TEST_F(ShardSubAgentsTest, ItIsListedFromItsFirstStartOnAlsoIfItStoresNothing) {
-  ShardFixture fixture;
-  listen(fixture);
-  EXPECT_EQ(ask(fixture, kUsualAgent, "list")->end, "ok ");
-  ask(fixture, kChild, "look");
-  ask(fixture, kGrandchild, "look");
-  EXPECT_EQ(ask(fixture, kUsualAgent, "list")->end, "ok child;");
-  EXPECT_EQ(ask(fixture, kChild, "list")->end, "ok grandchild;");
-  fixture.restart();
-  listen(fixture);
-  EXPECT_EQ(ask(fixture, kUsualAgent, "list")->end, "ok child;");
+  EXPECT_EQ(ask(kUsualAgent, "list")->end, "ok ");
+  ask(kChild, "look");
+  ask(kGrandchild, "look");
+  EXPECT_EQ(ask(kUsualAgent, "list")->end, "ok child;");
+  EXPECT_EQ(ask(kChild, "list")->end, "ok grandchild;");
+  fixture_.restart();
+  EXPECT_EQ(ask(kUsualAgent, "list")->end, "ok child;");
 }
 
 TEST_F(ShardSubAgentsTest, TheEndOfOneIsTheEndOfAllBelowIt) {
-  ShardFixture fixture;
-  listen(fixture);
-  for (const auto& key : {kUsualAgent, kChild, kGrandchild}) ask(fixture, key, "write");
-  ask(fixture, kGrandchild, "evict");  // one is in memory, the other is not
-  ASSERT_EQ(files(fixture), 5U) << "three, and the WALs of two";
-  EXPECT_EQ(ask(fixture, kUsualAgent, "destroy")->end, "ok done");
-  fixture.settle();
-  EXPECT_EQ(files(fixture), 0U);
-  EXPECT_EQ(fixture.shard().counts().live, 0U);
-  storage::Directory rows(fixture.data().directory_path());
+  write_in_each();
+  ask(kGrandchild, "evict");  // one is in memory, the other is not
+  ASSERT_EQ(files(), 5U) << "three, and the WALs of two";
+  EXPECT_EQ(ask(kUsualAgent, "destroy")->end, "ok done");
+  fixture_.settle();
+  EXPECT_EQ(files(), 0U);
+  EXPECT_EQ(fixture_.shard().counts().live, 0U);
+  storage::Directory rows(fixture_.data().directory_path());
   EXPECT_EQ(rows.count(), 0);
   EXPECT_TRUE(rows.condemned().empty());
 }
 
 TEST_F(ShardSubAgentsTest, OneThatIsDestroyedFromAboveTakesThoseBelowItAlong) {
-  ShardFixture fixture;
-  listen(fixture);
-  for (const auto& key : {kUsualAgent, kChild, kGrandchild}) ask(fixture, key, "write");
-  EXPECT_EQ(ask(fixture, kUsualAgent, "destroy child")->end, "ok destroyed");
-  EXPECT_EQ(ask(fixture, kUsualAgent, "destroy child")->end, "ok not there");
-  EXPECT_EQ(ask(fixture, kUsualAgent, "list")->end, "ok ");
-  storage::Directory rows(fixture.data().directory_path());
+  write_in_each();
+  EXPECT_EQ(ask(kUsualAgent, "destroy child")->end, "ok destroyed");
+  EXPECT_EQ(ask(kUsualAgent, "destroy child")->end, "ok not there");
+  EXPECT_EQ(ask(kUsualAgent, "list")->end, "ok ");
+  storage::Directory rows(fixture_.data().directory_path());
   EXPECT_EQ(rows.count(), 1);
   EXPECT_TRUE(rows.contains(kUsualAgent));
 }
 
 TEST_F(ShardSubAgentsTest, TheClientsOfOneThatGoesWithItsParentAreClosed) {
-  ShardFixture fixture;
-  listen(fixture);
-  auto sight = std::make_shared<Sight>();
-  fixture.shard().connect(kChild, "counter",
-                          ConnectRequest{.id = "me", .target = {}, .headers = {}},
-                          std::make_unique<FakePort>(sight));
-  ask(fixture, kChild, "write");
-  ask(fixture, kUsualAgent, "destroy");
-  EXPECT_EQ(sight->back(), "close 4410 the agent was destroyed");
+  const auto client =
+      fixture_.connect(kChild, ConnectRequest{.id = "me", .target = {}, .headers = {}});
+  ask(kChild, "write");
+  ask(kUsualAgent, "destroy");
+  EXPECT_EQ(client.sight->back(), "close 4410 the agent was destroyed");
 }
 
 TEST_F(ShardSubAgentsTest, AnAdministratorDestroysAColdOneWithAllBelowIt) {
-  ShardFixture fixture;
-  listen(fixture);
-  for (const auto& key : {kUsualAgent, kChild, kGrandchild}) ask(fixture, key, "write");
-  ask(fixture, kUsualAgent, "evict");
-  EXPECT_TRUE(fixture.shard().admin().destroy(kUsualAgent));
-  fixture.settle();
-  EXPECT_EQ(storage::Directory(fixture.data().directory_path()).count(), 0);
+  write_in_each();
+  ask(kUsualAgent, "evict");
+  EXPECT_TRUE(fixture_.shard().admin().destroy(kUsualAgent));
+  fixture_.settle();
+  EXPECT_EQ(storage::Directory(fixture_.data().directory_path()).count(), 0);
 }
 
-TEST_F(ShardSubAgentsTest, WithPowerTheAnswerWaitsUntilTheEndOfTheChildIsDurable) {
-  hearth::testing::FakeSyncCalls calls;
-  ShardFixture fixture({}, settings_with(&ClassSettings::durability, Durability::kPower), &calls,
-                       1);  // a shard alone would wait for the device
-  listen(fixture);
-  const auto ready = ask(fixture, kChild, "look");
-  EXPECT_TRUE(fixture.loop.settle_until([&] { return ready->end.has_value(); }));
-  calls.hold();
-  const auto answer = ask(fixture, kUsualAgent, "destroy child");
-  calls.wait_until_somebody_waits();
-  fixture.settle();
+// With another thread that closes: the shard alone would wait for the device.
+class ShardSubAgentsPowerTest : public ShardSubAgentsTest {
+ protected:
+  ShardSubAgentsPowerTest() : ShardSubAgentsTest(power(), 1) {}
+};
+
+TEST_F(ShardSubAgentsPowerTest, WithPowerTheAnswerWaitsUntilTheEndOfTheChildIsDurable) {
+  const auto ready = ask(kChild, "look");
+  EXPECT_TRUE(fixture_.loop.settle_until([&] { return ready->end.has_value(); }));
+  calls_.hold();
+  const auto answer = ask(kUsualAgent, "destroy child");
+  calls_.wait_until_somebody_waits();
+  fixture_.settle();
   EXPECT_EQ(answer->end, std::nullopt);
-  calls.let_go();
-  EXPECT_TRUE(fixture.loop.settle_until([&] { return answer->end.has_value(); }));
+  calls_.let_go();
+  EXPECT_TRUE(fixture_.loop.settle_until([&] { return answer->end.has_value(); }));
   EXPECT_EQ(answer->end, "ok destroyed");
 }
 

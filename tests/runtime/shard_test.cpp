@@ -16,14 +16,8 @@ namespace {
 using std::chrono::milliseconds;
 using testing::ShardFixture;
 
-RuntimeLimits at_most_live(std::size_t count) {
-  RuntimeLimits limits;
-  limits.max_live_agents = count;
-  return limits;
-}
-
 TEST(ShardTest, PastTheLimitTheLeastRecentlyUsedIdleAgentIsEvicted) {
-  ShardFixture shard(at_most_live(2));
+  ShardFixture shard({.max_live_agents = 2});
   shard.request("GET", "", "a");
   shard.loop.advance(milliseconds(10));
   shard.request("GET", "", "b");
@@ -38,26 +32,9 @@ TEST(ShardTest, PastTheLimitTheLeastRecentlyUsedIdleAgentIsEvicted) {
   EXPECT_EQ(shard.script.history, std::vector<std::string>{"request GET|"}) << "a was not evicted";
 }
 
-TEST(ShardTest, WhenAllAgentsAreBusyAWakeFailsWithAClearError) {
-  ShardFixture shard(at_most_live(1));
-  shard.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kRequest) return {};  // stays in progress
-    return complete(host, event);
-  };
-  const auto busy = shard.request("GET", "", "a");
-  const auto refused = shard.request("GET", "", "b");
-  shard.settle();
-  EXPECT_FALSE(busy->end);
-  EXPECT_EQ(refused->end, "error unavailable: too many agents are busy; try again later");
-}
-
 TEST(ShardTest, EventsPastMaxEventsWaitForTheirTurn) {
   ShardFixture shard({}, settings_with(&ClassSettings::max_events, 2));
-  shard.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind != EventKind::kRequest) return complete(host, event);
-    shard.script.open_calls.push_back(event.call);
-    return {};
-  };
+  shard.script.on_event = on(EventKind::kRequest, testing::keep_open(shard.script));
   for (int i = 0; i < 3; ++i) shard.request("GET");
   shard.settle();
   EXPECT_EQ(shard.script.open_calls.size(), 2U);
@@ -69,11 +46,9 @@ TEST(ShardTest, EventsPastMaxEventsWaitForTheirTurn) {
 
 TEST(ShardTest, AnAgentIsInTheDirectoryFromItsFirstWriteOn) {
   ShardFixture shard;
-  shard.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kRequest && event.name == "POST")
-      EXPECT_TRUE(host.set_state(0, "1"));
-    return complete(host, event);
-  };
+  shard.script.on_event = do_on(EventKind::kRequest, [](HostCalls& host, const AgentEvent& event) {
+    if (event.name == "POST") EXPECT_TRUE(host.set_state(0, "1"));
+  });
   shard.request("GET", "", "reader");
   shard.request("POST", "", "writer");
   shard.settle();
@@ -93,26 +68,22 @@ TEST(ShardTest, AnUnknownClassIsRefused) {
 }
 
 TEST(ShardTest, AHandleFindsItsAgentOnlyWhileItLivesAndOnlyOnItsThread) {
+  using enum extensions::AgentDirectory::Lookup;
   ShardFixture shard;
   shard.ask("GET");
   const AgentHandle handle = shard.script.host->handle();
-  EXPECT_EQ(shard.runtime().find(handle).lookup, extensions::AgentDirectory::Lookup::kWrongThread)
+  EXPECT_EQ(shard.runtime().find(handle).lookup, kWrongThread)
       << "not from outside a call into it: another agent of this thread is no caller";
   extensions::AgentDirectory::Found inside;
-  shard.script.on_result = [&](HostCalls&, const OperationResult&) {
-    inside = shard.runtime().find(handle);
-  };
-  shard.runtime().post(handle, 1);
-  shard.settle();
+  shard.act([&](HostCalls&) { inside = shard.runtime().find(handle); });
   EXPECT_NE(inside.agent, nullptr);
   shard.loop.pretend_other_thread(true);
-  EXPECT_EQ(shard.runtime().find(handle).lookup, extensions::AgentDirectory::Lookup::kWrongThread);
+  EXPECT_EQ(shard.runtime().find(handle).lookup, kWrongThread);
   shard.loop.pretend_other_thread(false);
-  EXPECT_EQ(shard.runtime().find(0).lookup, extensions::AgentDirectory::Lookup::kGone);
-  EXPECT_EQ(shard.runtime().find(handle | std::uint64_t{200} << 56).lookup,
-            extensions::AgentDirectory::Lookup::kGone);
+  EXPECT_EQ(shard.runtime().find(0).lookup, kGone);
+  EXPECT_EQ(shard.runtime().find(handle | std::uint64_t{200} << 56).lookup, kGone);
   shard.loop.advance(milliseconds(70'000));
-  EXPECT_EQ(shard.runtime().find(handle).lookup, extensions::AgentDirectory::Lookup::kGone);
+  EXPECT_EQ(shard.runtime().find(handle).lookup, kGone);
   EXPECT_TRUE(shard.runtime().post(handle, 1)) << "harmless";
   shard.settle();
 }
@@ -123,14 +94,11 @@ TEST(ShardTest, AnOffloadedJobReportsItsOutcomeOnTheLoop) {
   shard.script.on_result = [&](HostCalls&, const OperationResult& result) {
     outcomes.push_back(result.outcome.has_error() ? result.outcome.error().message : "done");
   };
-  shard.script.on_event = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kRequest) {
-      for (const std::uint64_t job : {std::uint64_t{1}, std::uint64_t{13}}) {
-        EXPECT_TRUE(host.submit(2, {reinterpret_cast<const char*>(&job), sizeof(job)}, job));
-      }
+  shard.script.on_event = do_on(EventKind::kRequest, [](HostCalls& host, const AgentEvent&) {
+    for (const std::uint64_t job : {std::uint64_t{1}, std::uint64_t{13}}) {
+      EXPECT_TRUE(host.submit(2, {reinterpret_cast<const char*>(&job), sizeof(job)}, job));
     }
-    return complete(host, event);
-  };
+  });
   // A real thread runs the jobs; a real loop takes their results.
   testing::Script& script = shard.script;
   const SystemClock clock;
@@ -147,11 +115,8 @@ TEST(ShardTest, AnOffloadedJobReportsItsOutcomeOnTheLoop) {
         std::make_unique<testing::FakeSink>(std::make_shared<testing::Answer>()));
   });
   const std::function<void()> poll = [&] {
-    if (outcomes.size() == 2) {
-      both = true;
-    } else {
-      loop.post(poll);
-    }
+    both = outcomes.size() == 2;
+    if (!both) loop.post(poll);
   };
   loop.post(poll);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
@@ -167,21 +132,16 @@ TEST(ShardTest, AnOffloadedJobReportsItsOutcomeOnTheLoop) {
 
 TEST(ShardTest, StopLetsRunningEventsFinishAndRefusesNewOnes) {
   ShardFixture shard;
-  CallId kept = 0;
-  shard.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kRequest) {
-      kept = event.call;
-      return {};
-    }
-    return complete(host, event);
-  };
+  shard.script.on_event = on(EventKind::kRequest, testing::keep_open(shard.script));
   const auto running = shard.ask("GET");
   bool stopped = false;
   shard.shard().stop(shard.loop.clock().steady_now() + milliseconds(5000), [&] { stopped = true; });
   shard.settle();
   EXPECT_FALSE(stopped);
   EXPECT_EQ(shard.ask("GET", "", "other")->end, "error closing: the server is shutting down");
-  shard.act([&](HostCalls& host) { (void)host.complete(kept, std::string_view("finished")); });
+  shard.act([&](HostCalls& host) {
+    (void)host.complete(shard.script.open_calls[0], std::string_view("finished"));
+  });
   EXPECT_EQ(running->end, "ok finished");
   EXPECT_TRUE(stopped);
   EXPECT_EQ(shard.script.alive, 0);
@@ -189,10 +149,7 @@ TEST(ShardTest, StopLetsRunningEventsFinishAndRefusesNewOnes) {
 
 TEST(ShardTest, StopEndsWhatDoesNotFinishInTime) {
   ShardFixture shard;
-  shard.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kRequest) return {};
-    return complete(host, event);
-  };
+  shard.script.on_event = on(EventKind::kRequest, hang);
   const auto running = shard.ask("GET");
   bool stopped = false;
   shard.shard().stop(shard.loop.clock().steady_now() + milliseconds(5000), [&] { stopped = true; });
@@ -205,16 +162,11 @@ TEST(ShardTest, StopEndsWhatDoesNotFinishInTime) {
 
 TEST(ShardTest, TheHeadOfARequestIsOnTheAccountOfClientMemoryUntilItIsAnswered) {
   ShardFixture shard;
-  CallId open = 0;
-  shard.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind != EventKind::kRequest) return complete(host, event);
-    open = event.call;
-    return {};
-  };
+  shard.script.on_event = on(EventKind::kRequest, testing::keep_open(shard.script));
   const std::size_t head = std::string("/agents/counter/aAcceptx").size();
   const auto answer = shard.ask("GET");
   EXPECT_EQ(shard.runtime().client_memory().used(), head) << "it is in progress";
-  EXPECT_FALSE(shard.script.host->complete(open, std::string_view()).has_error());
+  EXPECT_TRUE(shard.script.host->complete(shard.script.open_calls[0], std::string_view()));
   shard.settle();
   EXPECT_EQ(shard.runtime().client_memory().used(), 0U);
 }

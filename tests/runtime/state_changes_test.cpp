@@ -18,35 +18,34 @@ class StateChangesTest : public ::testing::Test {
 
   // STATE_CHANGED sets the state `times` times more, each time; everything is completed at once.
   void change_again(unsigned times) {
-    shard_.script.on_event = [this, times](HostCalls& host, const AgentEvent& event) {
-      if (event.kind == EventKind::kStateChanged) {
-        ++handled_;
-        for (unsigned i = 0; i < times; ++i) {
-          const Result<void> set = host.set_state(0, std::to_string(++value_));
-          if (set.has_error()) refusals_.push_back(set.error());
-        }
-        if (on_handled_) on_handled_();
-      }
-      return complete(host, event);
-    };
+    shard_.script.on_event =
+        do_on(EventKind::kStateChanged, [this, times](HostCalls& host, const AgentEvent&) {
+          ++handled_;
+          set_state(host, times);
+          if (on_handled_) on_handled_();
+        });
   }
 
   // The same after a wait of no time: `times` in the one turn that follows it.
   void change_after_a_wait(unsigned times) {
-    shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
-      if (event.kind != EventKind::kStateChanged) return complete(host, event);
-      ++handled_;
-      if (on_handled_) on_handled_();
-      EXPECT_TRUE(host.submit(HEARTH_OP_SLEEP, std::string(8, '\0'), event.call));
-      return {};
-    };
+    shard_.script.on_event =
+        on(EventKind::kStateChanged, [this](HostCalls& host, const AgentEvent& event) {
+          ++handled_;
+          if (on_handled_) on_handled_();
+          EXPECT_TRUE(host.submit(HEARTH_OP_SLEEP, std::string(8, '\0'), event.call));
+          return Result<void>();
+        });
     shard_.script.on_result = [this, times](HostCalls& host, const OperationResult& result) {
-      for (unsigned i = 0; i < times; ++i) {
-        const Result<void> set = host.set_state(0, std::to_string(++value_));
-        if (set.has_error()) refusals_.push_back(set.error());
-      }
+      set_state(host, times);
       EXPECT_TRUE(host.complete(result.token, std::string_view()));
     };
+  }
+
+  void set_state(HostCalls& host, unsigned times) {
+    for (unsigned i = 0; i < times; ++i) {
+      const Result<void> set = host.set_state(0, std::to_string(++value_));
+      if (set.has_error()) refusals_.push_back(set.error());
+    }
   }
 
   testing::ShardFixture shard_;
@@ -65,12 +64,13 @@ TEST_F(StateChangesTest, AHandlerThatAlwaysSetsTheStateEndsWithAnError) {
   EXPECT_EQ(refusals_[0].code, Errc::kLimitExceeded);
   EXPECT_EQ(shard_.logger.count("agent.state_loop"), 1U);
   EXPECT_EQ(shard_.script.host->state(), "100") << "what was stored before stays";
+  (void)shard_.store(client, "0");
+  EXPECT_EQ(handled_, 202U) << "each change from elsewhere begins anew";
 }
 
 TEST_F(StateChangesTest, SoDoesOneThatSetsItTwiceEachTime) {
   change_again(2);
-  const auto client = shard_.connect();
-  (void)shard_.store(client, "0");
+  (void)shard_.store(shard_.connect(), "0");
   EXPECT_EQ(handled_, 101U);
   EXPECT_EQ(refusals_.size(), 102U);
 }
@@ -90,8 +90,7 @@ TEST_F(StateChangesTest, OneThatWaitsFirstEndsAsWell) {
 
 TEST_F(StateChangesTest, SoDoesOneThatWaitsAndSetsItTwiceEachTime) {
   change_after_a_wait(2);
-  const auto client = shard_.connect();
-  (void)shard_.store(client, "0");
+  (void)shard_.store(shard_.connect(), "0");
   EXPECT_EQ(handled_, 201U) << "a hundred handlers have set it twice";
   EXPECT_EQ(refusals_.size(), 202U);
 }
@@ -113,8 +112,7 @@ TEST_F(StateChangesTest, OneHandlerMayShowItsProgress) {
       EXPECT_TRUE(host.submit(HEARTH_OP_SLEEP, std::string(8, '\0'), result.token));
     }
   };
-  const auto client = shard_.connect();
-  (void)shard_.store(client, "0");
+  (void)shard_.store(shard_.connect(), "0");
   EXPECT_EQ(steps, kSteps);
   EXPECT_EQ(shard_.logger.count("agent.state_loop"), 0U);
 }
@@ -130,26 +128,23 @@ TEST_F(StateChangesTest, WhatAFiberOfTheHandlerChangesLaterBeginsAnew) {
     EXPECT_TRUE(host.submit(HEARTH_OP_SLEEP, std::string(8, '\0'), 0));
     host.works_for(0, 0);
   };
-  shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kStateChanged) {
-      if (fiber == 0) {
-        const auto started = host.start_fiber("poller");
-        EXPECT_TRUE(started);
-        fiber = started->handle;
-        sleep(host);
-      }
-      if (!event.body.starts_with("-")) {
-        if (host.set_state(0, "-" + std::string(event.body)).has_error()) ++handled_;
-      }
-    }
-    return complete(host, event);
-  };
+  shard_.script.on_event =
+      do_on(EventKind::kStateChanged, [&](HostCalls& host, const AgentEvent& event) {
+        if (fiber == 0) {
+          const auto started = host.start_fiber("poller");
+          EXPECT_TRUE(started);
+          fiber = started->handle;
+          sleep(host);
+        }
+        if (!event.body.starts_with("-")) {
+          if (host.set_state(0, "-" + std::string(event.body)).has_error()) ++handled_;
+        }
+      });
   shard_.script.on_result = [&](HostCalls& host, const OperationResult&) {
     EXPECT_TRUE(host.set_state(0, std::to_string(++rounds)));
     if (rounds < kRounds) sleep(host);
   };
-  const auto client = shard_.connect();
-  (void)shard_.store(client, "7");
+  (void)shard_.store(shard_.connect(), "7");
   EXPECT_EQ(rounds, kRounds);
   EXPECT_EQ(handled_, 0U) << "none was refused";
   EXPECT_EQ(shard_.logger.count("agent.state_loop"), 0U);
@@ -160,20 +155,11 @@ TEST_F(StateChangesTest, AnOperatorsEvictionEndsOneThatGoesOn) {
   on_handled_ = [this] {  // before the wait is over: what is set then has to wait for the end
     if (handled_ == 10) shard_.loop.post([this] { shard_.admin().evict(testing::kUsualAgent); });
   };
-  const auto client = shard_.connect();
-  (void)shard_.store(client, "0");
+  (void)shard_.store(shard_.connect(), "0");
   EXPECT_EQ(handled_, 10U);
   EXPECT_EQ(value_, 10);
   EXPECT_EQ(std::ranges::count(shard_.script.history, "start |"), 1) << "nothing woke it again";
   EXPECT_EQ(shard_.shard().counts().live, 0U);
-}
-
-TEST_F(StateChangesTest, EachChangeFromElsewhereBeginsAnew) {
-  change_again(1);
-  const auto client = shard_.connect();
-  (void)shard_.store(client, "0");
-  (void)shard_.store(client, "0");
-  EXPECT_EQ(handled_, 202U);
 }
 
 TEST_F(StateChangesTest, AHandlerThatSettlesTheStateIsNotRefused) {
@@ -181,8 +167,7 @@ TEST_F(StateChangesTest, AHandlerThatSettlesTheStateIsNotRefused) {
   on_handled_ = [this] {
     if (value_ == 3) shard_.script.on_event = nullptr;
   };
-  const auto client = shard_.connect();
-  (void)shard_.store(client, "0");
+  (void)shard_.store(shard_.connect(), "0");
   EXPECT_TRUE(refusals_.empty());
   EXPECT_EQ(shard_.script.host->state(), "3");
 }
@@ -219,12 +204,8 @@ TEST_F(StateChangesTest, P7_OneTurnOfTheLoopTakesSoLong) {
 
 TEST_F(StateChangesTest, P7_OrderHoldsOverTurns) {
   std::vector<std::string> seen;
-  CallId start = 0;
   shard_.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kStart) {
-      start = event.call;
-      return {};
-    }
+    if (event.kind == EventKind::kStart) return testing::keep_open(shard_.script)(host, event);
     if (event.kind == EventKind::kMessage) seen.emplace_back(event.body);
     return complete(host, event);
   };
@@ -234,10 +215,9 @@ TEST_F(StateChangesTest, P7_OrderHoldsOverTurns) {
     sent.push_back(std::to_string(i));
     shard_.shard().message(client.id, sent.back(), FrameKind::kText);
   }
-  shard_.script.on_result = [&](HostCalls& host, const OperationResult&) {
-    (void)host.complete(start, std::string_view());
-  };
-  shard_.runtime().post(shard_.script.host->handle(), 1);
+  shard_.begin_act([this](HostCalls& host) {
+    (void)host.complete(shard_.script.open_calls[0], std::string_view());
+  });
   shard_.loop.step();
   EXPECT_LE(seen.size(), AgentTurns::kMostAtOnce);
   sent.emplace_back("late");
@@ -275,14 +255,12 @@ TEST_F(StateChangesTest, WhatWasCommittedBeforeATurnThatFailedIsNewsToTheNextIns
     }
     return complete(host, event);
   };
-  shard_.script.on_result = [](HostCalls& host, const OperationResult&) {
+  (void)shard_.ask("POST");
+  ASSERT_EQ(std::ranges::count(shard_.script.history, "state_changed |1"), 0) << "it has to wait";
+  shard_.act([](HostCalls& host) {
     EXPECT_FALSE(host.set_state(0, "2").has_error());
     host.storage_failed("the test says so");
-  };
-  const auto failed = shard_.ask("POST");
-  ASSERT_EQ(std::ranges::count(shard_.script.history, "state_changed |1"), 0) << "it has to wait";
-  shard_.runtime().post(shard_.script.host->handle(), 1);
-  shard_.settle();
+  });
   ASSERT_EQ(std::ranges::count(shard_.script.history, "start |"), 2);
   EXPECT_EQ(std::ranges::count(shard_.script.history, "state_changed |1"), 1);
   EXPECT_EQ(std::ranges::count(shard_.script.history, "state_changed |2"), 0);
