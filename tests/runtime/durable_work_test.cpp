@@ -48,11 +48,10 @@ TEST_F(DurableWorkContinuedTest, AHookThatAwaitsItsContinuationHoldsUpNobodyAndH
 TEST_F(DurableWorkContinuedTest, AContinuationThatIsBegunInALaterTurnGivesThePermitBackAsWell) {
   for (const char* name : {"a", "b"}) start_fiber("work", name);
   std::string id;
-  on_work = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind != EventKind::kFiberRecovered) return complete(host, event);
+  on_work = on(EventKind::kFiberRecovered, [&](HostCalls&, const AgentEvent& event) {
     id = id_in(event);
-    return {};
-  };
+    return Result<void>();
+  });
   shard_.restart_and_settle(limits_);
   ASSERT_EQ(recovered().size(), 1U);
   act([first = id](HostCalls& host) { EXPECT_TRUE(host.start_fiber("work", first)); });
@@ -235,10 +234,7 @@ TEST_F(LiveHostCallsTransactionTest, ASettledFiberIsNotToldInIt) {
 
 TEST_F(LiveHostCallsTransactionTest, TheHookOfAManagedFiberDoesNotEndInIt) {
   visit([](HostCalls& host) { EXPECT_TRUE(host.start_managed(managed("work", "i"))); });
-  on_work = [tries = on_work](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind == EventKind::kFiberRecovered) return tries(host, event);
-    return complete(host, event);
-  };
+  on_work = on(EventKind::kFiberRecovered, on_work);
   shard_.restart_and_settle();
   expect_done_once(EventKind::kFiberRecovered);
   EXPECT_EQ(told().size(), 1U);

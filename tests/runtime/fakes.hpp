@@ -85,9 +85,10 @@ inline Result<void> count_in_state(HostCalls& host, const AgentEvent& event) {
 }
 // A statement that succeeds.
 inline void run_sql(HostCalls& host, const std::string& text) {
-  const auto statement = host.sql().prepare(text);
-  HEARTH_ASSERT(statement && host.sql().step(*statement), "the statement fails");
-  (void)host.sql().finalize(*statement);
+  const storage::StatementHandle statement = host.sql().prepare(text).value();
+  const bool is_done = host.sql().step(statement).has_value();
+  HEARTH_ASSERT(is_done, "the statement fails");
+  (void)host.sql().finalize(statement);
 }
 // A turn in which its own SQL rolls back all that was written.
 inline Result<storage::StepOutcome> lose_the_turn(HostCalls& host) {
@@ -399,21 +400,6 @@ class ShardFixture {
                                 std::make_unique<FakePort>(client.sight));
     return client;
   }
-  // A client's call over plain HTTP, or by its key.
-  std::shared_ptr<Answer> call_agent(const std::string& method, const std::string& key = "",
-                                     const std::string& fingerprint = "") {
-    auto answer = std::make_shared<Answer>();
-    Shard::AgentCallIn call;
-    call.key = kUsualAgent;
-    call.segment = "counter";
-    call.method = method;
-    call.arguments = "[]";
-    call.timeout = std::chrono::seconds(30);
-    call.is_of_client = true;
-    if (!key.empty()) call.retry_key = {key, fingerprint};
-    shard().call(call, std::make_unique<FakeSink>(answer));
-    return settled(answer);
-  }
   std::shared_ptr<Answer> call(const Client& client, const std::string& method,
                                const std::string& arguments = "[]") {
     auto answer = std::make_shared<Answer>();
@@ -459,6 +445,21 @@ class ShardFixture {
     shard().disconnected(client.id, code, reason, was_clean);
     settle();
   }
+  // A client's call without a connection. With a key it runs once.
+  std::shared_ptr<Answer> call_agent(const std::string& method, const std::string& key = "",
+                                     const std::string& fingerprint = "") {
+    auto answer = std::make_shared<Answer>();
+    Shard::AgentCallIn call;
+    call.key = kUsualAgent;
+    call.segment = "counter";
+    call.method = method;
+    call.arguments = "[]";
+    call.timeout = std::chrono::seconds(30);
+    call.is_of_client = true;
+    if (!key.empty()) call.retry_key = {key, fingerprint};
+    shard().call(call, std::make_unique<FakeSink>(answer));
+    return settled(answer);
+  }
   AgentState evict(const std::string& name = "a") {
     return settled(admin().evict({"Counter", name}));
   }
@@ -481,7 +482,8 @@ class ShardFixture {
     script.on_result = [what = std::move(what)](HostCalls& host, const OperationResult&) {
       what(host);
     };
-    HEARTH_ASSERT(runtime().post(script.host->handle(), 1), "the agent is gone");
+    const bool is_posted = runtime().post(script.host->handle(), 1);
+    HEARTH_ASSERT(is_posted, "the agent is gone");
   }
 
   Shard& shard() { return runtime_->shard(0); }

@@ -10,7 +10,17 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-class LiveAgentDurableTest : public testing::WorkTest {};
+class LiveAgentDurableTest : public testing::WorkTest {
+ protected:
+  // A fiber that goes on whenever it is offered, and then does `more`.
+  void start_one_that_goes_on(const std::function<void(HostCalls&)>& more = {}) {
+    start_fiber("work");
+    on_work = do_on(EventKind::kFiberRecovered, [more](HostCalls& host, const AgentEvent& event) {
+      EXPECT_TRUE(host.start_fiber("work", id_in(event)));
+      if (more) more(host);
+    });
+  }
+};
 
 TEST_F(LiveAgentDurableTest, AKeptAliveAgentIsNotEvictedUntilTheLastReleaseAndThenItIs) {
   visit([](HostCalls& host) {
@@ -128,11 +138,7 @@ TEST_F(LiveAgentDurableTest, AHookThatThrowsIsCalledAgainAfterGrowingWaits) {
 }
 
 TEST_F(LiveAgentDurableTest, AFiberThatEveryFaultInterruptsWithoutProgressDiesAndTheLogSaysSo) {
-  start_fiber("breaks its agent");
-  on_work = do_on(EventKind::kFiberRecovered, [](HostCalls& host, const AgentEvent& event) {
-    EXPECT_TRUE(host.start_fiber("breaks its agent", id_in(event)));
-    host.storage_failed("as a test says");
-  });
+  start_one_that_goes_on([](HostCalls& host) { host.storage_failed("as a test says"); });
   shard_.restart();
   constexpr auto kMost = static_cast<std::size_t>(durable::kMostInterruptions);
   for (int minute = 0; minute < 300 && recovered().size() < kMost; ++minute)
@@ -146,10 +152,7 @@ TEST_F(LiveAgentDurableTest, AFiberThatEveryFaultInterruptsWithoutProgressDiesAn
 }
 
 TEST_F(LiveAgentDurableTest, RestartsOnPurposeDoNotWearOutAFiberThatMakesNoCheckpoints) {
-  start_fiber("one long step");
-  on_work = do_on(EventKind::kFiberRecovered, [](HostCalls& host, const AgentEvent& event) {
-    EXPECT_TRUE(host.start_fiber("one long step", id_in(event)));
-  });
+  start_one_that_goes_on();
   for (std::size_t restart = 1; restart <= 15; ++restart) {
     shard_.restart_and_settle();
     ASSERT_EQ(recovered().size(), restart);
@@ -157,10 +160,7 @@ TEST_F(LiveAgentDurableTest, RestartsOnPurposeDoNotWearOutAFiberThatMakesNoCheck
 }
 
 TEST_F(LiveAgentDurableTest, AnOperatorsEvictionsDoNotWearOutAFiberThatMakesNoCheckpoints) {
-  start_fiber("one long step");
-  on_work = do_on(EventKind::kFiberRecovered, [](HostCalls& host, const AgentEvent& event) {
-    EXPECT_TRUE(host.start_fiber("one long step", id_in(event)));
-  });
+  start_one_that_goes_on();
   for (std::size_t eviction = 1; eviction <= 15; ++eviction) {
     ASSERT_EQ(shard_.admin().evict(testing::kUsualAgent), AgentState::kLive);
     shard_.loop.advance(seconds(10));
@@ -170,11 +170,7 @@ TEST_F(LiveAgentDurableTest, AnOperatorsEvictionsDoNotWearOutAFiberThatMakesNoCh
 }
 
 TEST_F(LiveAgentDurableTest, WorkThatEvictsItsOwnAgentAgainAndAgainIsGivenUp) {
-  start_fiber("gives up");
-  on_work = do_on(EventKind::kFiberRecovered, [](HostCalls& host, const AgentEvent& event) {
-    EXPECT_TRUE(host.start_fiber("gives up", id_in(event)));
-    EXPECT_TRUE(host.evict());
-  });
+  start_one_that_goes_on([](HostCalls& host) { EXPECT_TRUE(host.evict()); });
   shard_.restart_and_settle();
   EXPECT_EQ(recovered().size(), 1U) << "no hot loop";
   shard_.loop.advance(seconds(10 * 3600));

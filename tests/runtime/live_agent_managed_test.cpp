@@ -188,11 +188,10 @@ TEST_F(LiveAgentManagedTest, AnInterruptedFiberIsOfferedWithItsRecordAndGoesOnUn
 
 TEST_F(LiveAgentManagedTest, TheEndOfAHookThatResumedDecidesNothing) {
   begin("i");
-  on_work = [](HostCalls& host, const AgentEvent& event) -> Result<void> {
-    if (event.kind != EventKind::kFiberRecovered) return complete(host, event);
+  on_work = on(EventKind::kFiberRecovered, [](HostCalls& host, const AgentEvent&) -> Result<void> {
     EXPECT_TRUE(host.resume_managed("i"));
     return Error{Errc::kPlugin, "after it had resumed"};
-  };
+  });
   shard_.restart_and_settle();
   EXPECT_EQ(status("i"), "\"running\"");
   shard_.loop.advance(minutes(1));

@@ -64,8 +64,7 @@ class WorkTest : public ::testing::Test {
   std::shared_ptr<Answer> visit(std::function<void(HostCalls&)> action,
                                 const std::string& name = "a") {
     on_request = std::move(action);
-    auto answer = shard_.request("POST", "", name);
-    shard_.settle();
+    auto answer = shard_.ask("POST", "", name);
     on_request = nullptr;
     return answer;
   }
