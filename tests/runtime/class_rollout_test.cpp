@@ -69,7 +69,6 @@ class ClassRolloutTest : public ::testing::Test {
   static std::ptrdiff_t starts(const Script& script) {
     return std::ranges::count(script.history, "start |");
   }
-  void send(const ShardFixture::Client& client, std::string_view text) { shard_.say(client, text); }
   std::shared_ptr<const ServedClass> served() { return shard_.runtime().classes().find("counter"); }
 
   // What another thread does while the shard runs.
@@ -326,8 +325,8 @@ TEST_F(ClassRolloutTest, ABusyAgentThatLeavesForAnotherReasonIsNotAwaitedInTheTr
 TEST_F(ClassRolloutTest, WhatWaitsBehindAFailedTrialGoesToTheVersionBefore) {
   const auto client = client_of_a_failed_trial();
   ASSERT_EQ(rollout_->failed(), 1U);
-  send(client, "one");
-  send(client, "two");
+  shard_.say(client, "one");
+  shard_.say(client, "two");
   const auto answer = shard_.call(client, "who");
   const auto request = shard_.request("GET");
   const auto stranger = shard_.join();
@@ -362,7 +361,7 @@ TEST_F(ClassRolloutTest, WhoWaitsBehindAFailedTrialIsToldIfTheVersionStays) {
   settings_.max_failed_percent = 100;
   const auto client = client_of_a_failed_trial();
   const auto answer = shard_.call(client, "who");
-  send(client, "one");
+  shard_.say(client, "one");
   EXPECT_EQ(answer->end, std::nullopt);
   look();
   EXPECT_EQ(look(), RolloutState::kDone);

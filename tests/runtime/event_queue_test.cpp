@@ -48,6 +48,12 @@ class EventQueueTest : public ::testing::Test {
     queue_.push(std::move(event));
     return answer;
   }
+  void put_back(OwnedEvent first, OwnedEvent second) {
+    std::vector<OwnedEvent> again;
+    again.push_back(std::move(first));
+    again.push_back(std::move(second));
+    queue_.put_back(std::move(again), Error{Errc::kClosing, "try again"});
+  }
   std::vector<std::string> bodies() {
     std::vector<std::string> texts;
     for (const OwnedEvent& event : queue_.take_if(any)) texts.push_back(event.body);
@@ -72,10 +78,7 @@ TEST_F(EventQueueTest, P1_EventsLeaveInTheOrderInWhichTheyCame) {
 
 TEST_F(EventQueueTest, P1_WhatComesAgainIsBeforeWhatWaitsInItsOwnOrder) {
   queue_.push(event_of(EventKind::kMessage, 0, "new"));
-  std::vector<OwnedEvent> again;
-  again.push_back(begun_before(EventKind::kCall, "first"));
-  again.push_back(begun_before(EventKind::kCall, "second"));
-  queue_.put_back(std::move(again), Error{Errc::kClosing, "try again"});
+  put_back(begun_before(EventKind::kCall, "first"), begun_before(EventKind::kCall, "second"));
   EXPECT_EQ(bodies(), (std::vector<std::string>{"first", "second", "new"}));
   EXPECT_EQ(queue_.next_due(), SteadyTime::max());
 }
@@ -152,11 +155,9 @@ TEST_F(EventQueueTest, P2_WhatTheHostSendsIsNeverRefused) {
 TEST_F(EventQueueTest, P2_ACallThatComesAgainAndHasNoRoomIsTold) {
   for (std::size_t i = 0; i < limits_.max_waiting; ++i) (void)call();
   const auto answer = std::make_shared<Answer>();
-  std::vector<OwnedEvent> again;
-  again.push_back(begun_before(EventKind::kCall, "x"));
-  again.back().sink = std::make_shared<FakeSink>(answer);
-  again.push_back(begun_before(EventKind::kConnect, ""));
-  queue_.put_back(std::move(again), Error{Errc::kClosing, "try again"});
+  OwnedEvent call_again = begun_before(EventKind::kCall, "x");
+  call_again.sink = std::make_shared<FakeSink>(answer);
+  put_back(std::move(call_again), begun_before(EventKind::kConnect, ""));
   EXPECT_EQ(answer->end, "error closing: try again");
   EXPECT_EQ(queue_.size(), limits_.max_waiting + 1) << "a client's CONNECT always has room";
 }
@@ -177,7 +178,10 @@ TEST_F(EventQueueTest, P3_AClientWithMuchWaitingIsNotReadFrom) {
 TEST_F(EventQueueTest, P3_SoIsOneWithManyBytesWaiting) {
   const ConnectionId client = connect();
   memory_.enter(0, 0);
-  queue_.push(event_of(EventKind::kClose, client, std::string(std::size_t{256} << 10, 'x')));
+  queue_.push(
+      event_of(EventKind::kMessage, client, std::string((std::size_t{256} << 10) - 1, 'x')));
+  EXPECT_TRUE(sight_->empty());
+  queue_.push(event_of(EventKind::kClose, client, "x"));
   EXPECT_EQ(*sight_, Sight{"pause"});
   (void)queue_.take_first(any);
   EXPECT_EQ(*sight_, (Sight{"pause", "resume"}));
@@ -238,10 +242,8 @@ TEST_F(EventQueueTest, TheTimeOfWhatComesAgainIsKnown) {
   EXPECT_EQ(queue_.next_due(), SteadyTime::max());
   const SteadyTime soon{std::chrono::seconds(1)};
   const SteadyTime later{std::chrono::seconds(2)};
-  std::vector<OwnedEvent> again;
-  again.push_back(begun_before(EventKind::kCall, "later", later));
-  again.push_back(begun_before(EventKind::kCall, "soon", soon));
-  queue_.put_back(std::move(again), Error{Errc::kClosing, "try again"});
+  put_back(begun_before(EventKind::kCall, "later", later),
+           begun_before(EventKind::kCall, "soon", soon));
   EXPECT_EQ(queue_.next_due(), soon);
 }
 

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <memory>
 #include <string>
-#include <utility>
 
 namespace hearth::runtime {
 namespace {

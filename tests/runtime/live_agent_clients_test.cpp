@@ -5,9 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

@@ -1,6 +1,5 @@
 // The schema version of an agent's data: the class migrates older data, and never gets newer data.
 #include "runtime/fakes.hpp"
-#include "storage/plugin_sql.hpp"
 
 #include <gtest/gtest.h>
 

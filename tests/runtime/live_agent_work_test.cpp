@@ -16,7 +16,6 @@
 #include <future>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace hearth::runtime {
