@@ -327,8 +327,7 @@ TEST_F(LiveAgentManagedTest, WhatIsCancelledWhileThePlanIsMadeIsNotOffered) {
 }
 
 TEST_F(LiveAgentManagedTest, APlanThatTakesItsAgentWithItIsFollowedByWaits) {
-  begin("one");
-  begin("two");
+  begin_after_each_other({"one", "two"});
   on_work = do_on(EventKind::kFibersRecovered, [](HostCalls& host, const AgentEvent&) {
     host.storage_failed("as a test says");
   });
@@ -338,8 +337,7 @@ TEST_F(LiveAgentManagedTest, APlanThatTakesItsAgentWithItIsFollowedByWaits) {
 }
 
 TEST_F(LiveAgentManagedTest, APlanThatIsNotAnsweredIsGivenUpAndRecoveryGoesOn) {
-  begin("one");
-  begin("two");
+  begin_after_each_other({"one", "two"});
   on_work = on(EventKind::kFibersRecovered, hang);
   shard_.restart_and_advance(seconds(59));
   EXPECT_TRUE(recovered().empty());

@@ -33,11 +33,7 @@ class LiveAgentSchemaTest : public ::testing::TestWithParam<Durability> {
       return complete(host, event);
     };
   }
-  static ClassSettings settings() {
-    ClassSettings settings;
-    settings.durability = GetParam();
-    return settings;
-  }
+  static ClassSettings settings() { return settings_with(&ClassSettings::durability, GetParam()); }
 
   // What an agent of `version` leaves behind meets code of `next`.
   void leave_data_of(std::uint32_t version, std::uint32_t next) {

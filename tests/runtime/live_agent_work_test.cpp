@@ -199,12 +199,8 @@ TEST_F(LiveAgentWorkTest, AHookOfOneAgentDelaysNoScheduleOfAnother) {
 
 TEST_F(LiveAgentWorkTest, AnAgentWhoseRecoveryWaitsRunsItsSchedulesMeanwhile) {
   for (const char* name : {"first", "second"}) {
-    visit(
-        [](HostCalls& host) {
-          EXPECT_TRUE(host.start_fiber("work"));
-          EXPECT_TRUE(host.create_schedule(after(2'000, "tick")));
-        },
-        name);
+    start_fiber("work", name);
+    schedule({after(2'000, "tick")}, name);
   }
   on_work = on(EventKind::kFiberRecovered, hang);
   shard_.restart({.max_recovering = 1});
@@ -289,8 +285,7 @@ TEST_F(LiveAgentWorkTest, AKeptAliveAgentWhoseStorageFailedIsBackWithinItsInterv
 
 TEST_F(LiveAgentWorkTest, AKeptAliveAgentThatCannotStartIsTriedAgainOnceInEachInterval) {
   const auto tries_in_ten_minutes = [this](seconds interval) {
-    ClassSettings settings;
-    settings.keep_alive_interval = interval;
+    const auto settings = settings_with(&ClassSettings::keep_alive_interval, interval);
     shard_.script.on_create = nullptr;
     shard_.restart({}, settings);
     visit([](HostCalls& host) { EXPECT_TRUE(host.acquire_keep_alive()); });

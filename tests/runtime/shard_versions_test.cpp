@@ -24,9 +24,7 @@ class ShardVersionsTest : public WorkTest {
   static constexpr milliseconds kTurn{100};  // kCost, and the pause after it
 
   ShardVersionsTest() {
-    ClassSettings settings;
-    settings.evict_grace = seconds(1);
-    shard_.restart({}, settings);
+    shard_.restart({}, settings_with(&ClassSettings::evict_grace, seconds(1)));
     old_ = shard_.runtime().classes().find("counter");
     next_script_.on_event = shard_.script.on_event;
     shard_.script.on_event = do_on(
@@ -37,8 +35,7 @@ class ShardVersionsTest : public WorkTest {
   ~ShardVersionsTest() override { shard_.restart(); }  // its agents run next_script_
   // Agents that wake from now on have the new version, and leave after a second without events.
   void replace() {
-    ClassSettings settings;
-    settings.idle_timeout = seconds(1);
+    const auto settings = settings_with(&ClassSettings::idle_timeout, seconds(1));
     shard_.runtime().classes().put(std::make_shared<const ServedClass>(
         ServedClass{"counter", std::make_shared<ScriptedClass>(next_script_), settings}));
   }
