@@ -1,5 +1,6 @@
 #include "durable/alarms.hpp"
 
+#include "durable/json_members.hpp"
 #include "json/json.hpp"
 #include "support/manual_clock.hpp"
 #include "support/seeded_random.hpp"
@@ -128,8 +129,7 @@ TEST_F(AlarmsTest, AFinalFailureIsTriedNoMore) {
   set("ring", seconds(0));
   EXPECT_EQ(begin(), "ring[]");
   EXPECT_EQ(alarms_->ended(id_, TryOutcome::kHopeless, "refused").next, TryEnd::kDead);
-  EXPECT_EQ(listed()[0]["attempts"], 1);
-  EXPECT_EQ(listed()[0]["last_error"], "refused");
+  EXPECT_TRUE(has(listed()[0], {{"attempts", 1}, {"last_error", "refused"}}));
 }
 
 TEST_F(AlarmsTest, A4_AFailureIsTriedAgainTwiceAndThenDead) {
@@ -146,9 +146,7 @@ TEST_F(AlarmsTest, A4_AFailureIsTriedAgainTwiceAndThenDead) {
   EXPECT_EQ(alarms_->ended(id_, TryOutcome::kFailed, "third").next, TryEnd::kDead);
   EXPECT_TRUE(alarms_->wake().none());
   const Json dead = listed()[0];
-  EXPECT_EQ(dead["state"], "dead");
-  EXPECT_EQ(dead["attempts"], 3);
-  EXPECT_EQ(dead["last_error"], "third");
+  EXPECT_TRUE(has(dead, {{"state", "dead"}, {"attempts", 3}, {"last_error", "third"}}));
   EXPECT_FALSE(set("ring", seconds(0)).replaced) << "a dead one holds nothing back";
 }
 

@@ -24,21 +24,12 @@ class BriefFibersTest : public FibersFixture {
  protected:
   static FiberRequest brief(std::string_view id, std::string_view key = "",
                             std::string_view parent = "") {
-    FiberRequest request = FibersFixture::request(id);
-    request.key = key;
-    request.parent = parent;
-    request.keeping = FiberKeeping::kBrief;
-    return request;
+    return {
+        .name = "report", .id = id, .key = key, .keeping = FiberKeeping::kBrief, .parent = parent};
   }
   Fibers::Started begin(std::string_view id, std::string_view key = "",
                         std::string_view parent = "") {
     return start(brief(id, key, parent));
-  }
-  FiberHandle resume(std::string_view id) {
-    const auto handle = fibers_->resume(id);
-    EXPECT_TRUE(handle.has_value());
-    database_->commit();
-    return handle ? *handle : 0;
   }
   std::int64_t rows() { return count("SELECT count(*) FROM cf_agents_jobs"); }
 };
@@ -57,8 +48,7 @@ TEST_F(BriefFibersTest, P10_ItsRecordGoesWithItsEndHoweverThatComes) {
     EXPECT_FALSE(fibers_->ends().tellings().due()) << "there is no telling";
   }
   begin("x");
-  EXPECT_TRUE(fibers_->records().cancel("x", "", "enough"));
-  database_->commit();
+  cancel("x", "enough");
   crash();
   EXPECT_EQ(rows(), 0) << "a cancelled one does not come back";
 }
@@ -70,10 +60,8 @@ TEST_F(BriefFibersTest, P10_ADeadOneIsToldAndKeptAsLongAsAFailedOne) {
   ASSERT_TRUE(recover());
   hook_fails("x", "no");
   EXPECT_EQ(status("x"), "error");
-  const auto told = fibers_->ends().next_untold();
-  ASSERT_TRUE(told);
-  fibers_->ends().told("x", true);
-  database_->commit();
+  ASSERT_TRUE(fibers_->ends().next_untold());
+  told("x", true);
   clock_.advance(settings_.keep_failed - seconds(1));
   EXPECT_FALSE(fibers_->ends().sweep());
   clock_.advance(seconds(2));
@@ -141,8 +129,7 @@ TEST_F(BriefFibersTest, P11_ADeadParentKeepsTheValuesForItsRevival) {
   hook_fails("parent", "no");
   EXPECT_EQ(status("child"), "completed");
   EXPECT_FALSE(fibers_->start(brief("third"))) << "both count";
-  EXPECT_TRUE(fibers_->records().retry("parent"));
-  database_->commit();
+  retry("parent");
   ASSERT_TRUE(recover());
   settle(resume("parent"), FiberStatus::kCompleted);
   EXPECT_EQ(rows(), 0);
@@ -152,8 +139,7 @@ TEST_F(BriefFibersTest, P11_ADeadParentKeepsTheValuesForItsRevival) {
 TEST_F(BriefFibersTest, P11_AnotherCheckpointOfTheParentFreesWhatItHasWaitedFor) {
   const auto parent = begin("parent");
   settle(begin("child", "parent/child/1", "parent").fiber, FiberStatus::kCompleted, "7");
-  EXPECT_TRUE(fibers_->stash(parent.fiber, "1"));
-  database_->commit();
+  stash(parent.fiber, "1");
   EXPECT_EQ(status("child"), "none");
   EXPECT_EQ(status("parent"), "running");
 }
@@ -166,9 +152,8 @@ TEST_F(BriefFibersTest, P11_ADeadChildOutlivesItsParentAndAnInterruptedParentKee
   settle(begin("child", "parent/child/1", "parent").fiber, FiberStatus::kCompleted, "7");
   crash();
   for (int offered = 0; offered < 2; ++offered) {
-    const auto body = recover();
-    ASSERT_TRUE(body);
-    const std::string id = body->at("record").at("id").get<std::string>();
+    const Json body = recover().value();
+    const std::string id = body.at("record").at("id").get<std::string>();
     if (id == "dead")
       hook_fails(id, "no");
     else
@@ -185,8 +170,7 @@ TEST_F(BriefFibersTest, P11_ADeadChildOutlivesItsParentAndAnInterruptedParentKee
   settle(begin("value", "kept/value/1", "kept").fiber, FiberStatus::kCompleted, "7");
   crash();
   ASSERT_TRUE(recover());
-  EXPECT_TRUE(fibers_->recovery().recovered("kept", ""));
-  database_->commit();
+  recovered("kept");
   EXPECT_EQ(status("kept"), "interrupted");
   EXPECT_EQ(status("value"), "completed");
 }
@@ -199,10 +183,8 @@ TEST_F(BriefFibersTest, P11_ACheckpointFreesTheKeyThatOnlyTheParentKnows) {
     settle(start(child).fiber, FiberStatus::kCompleted, "7");
   }
   const auto open = begin("open", "parent/open/1", "parent");
-  EXPECT_TRUE(fibers_->stash(parent.fiber, "1"));
-  database_->commit();
-  EXPECT_TRUE(inspect("parent/child/1").at("key").is_null());
-  EXPECT_EQ(inspect("parent/child/1").at("result"), 7);
+  stash(parent.fiber, "1");
+  EXPECT_TRUE(has(inspect("parent/child/1"), {{"key", nullptr}, {"result", 7}}));
   EXPECT_EQ(inspect("order 1").at("key"), "order 1");
   EXPECT_EQ(inspect("open").at("key"), "parent/open/1");
   settle(open.fiber, FiberStatus::kCompleted, "8");
@@ -235,8 +217,7 @@ TEST_F(BriefFibersTest, P11_AParentIsForgottenWithItsEnd) {
 TEST_F(BriefFibersTest, WhoCanDoTheWorkTakesItUpCountedAsARecovery) {
   settings_.max_crashes = 0;
   const auto first = begin("x", "k");
-  EXPECT_TRUE(fibers_->stash(first.fiber, "1"));
-  database_->commit();
+  stash(first.fiber, "1");
   FiberRequest again = brief("", "k");
   EXPECT_EQ(start(again).fiber, 0U) << "it runs";
   again.take_up = true;
@@ -289,10 +270,8 @@ TEST_F(BriefFibersTest, AnUnknownNameWaitsForAnotherInstanceAtNoCost) {
   crash();
   for (int life = 0; life < 30; ++life) {
     ASSERT_TRUE(recover()) << life;
-    EXPECT_TRUE(fibers_->recovery().unknown("x"));
-    database_->commit();
-    EXPECT_TRUE(inspect("x").at("waits_for_code"));
-    EXPECT_EQ(inspect("x").at("attempts"), 0);
+    unknown("x");
+    EXPECT_TRUE(has(inspect("x"), {{"waits_for_code", true}, {"attempts", 0}}));
     EXPECT_FALSE(fibers_->due());
     EXPECT_FALSE(fibers_->wake().working);
     EXPECT_TRUE(is_next_version(*fibers_->wake().at_ms));
@@ -306,8 +285,7 @@ TEST_F(BriefFibersTest, P12_WhatWaitsForCodeWaitsForAsLongAsItTakes) {
   begin("x", "k");
   crash();
   ASSERT_TRUE(recover());
-  EXPECT_TRUE(fibers_->recovery().unknown("x"));
-  database_->commit();
+  unknown("x");
   for (int life = 0; life < 3; ++life) {
     clock_.advance(10 * settings_.keep_failed);
     EXPECT_FALSE(fibers_->ends().sweep());
@@ -315,8 +293,7 @@ TEST_F(BriefFibersTest, P12_WhatWaitsForCodeWaitsForAsLongAsItTakes) {
     EXPECT_TRUE(inspect("x").at("waits_for_code"));
     crash();
     ASSERT_TRUE(recover()) << "each instance is asked";
-    EXPECT_TRUE(fibers_->recovery().unknown("x"));
-    database_->commit();
+    unknown("x");
   }
   crash();
   ASSERT_TRUE(recover());
@@ -329,8 +306,7 @@ TEST_F(BriefFibersTest, P12_ItCountsAmongTheRecordsAndACancelEndsIt) {
   begin("x", "k");
   crash();
   ASSERT_TRUE(recover());
-  EXPECT_TRUE(fibers_->recovery().unknown("x"));
-  database_->commit();
+  unknown("x");
   EXPECT_EQ(fibers_->start(brief("y")).error().code, Errc::kLimitExceeded);
   EXPECT_TRUE(fibers_->records().cancel("x", "", "the shop is closed"));
   EXPECT_EQ(rows(), 0);
@@ -339,8 +315,7 @@ TEST_F(BriefFibersTest, P12_ItCountsAmongTheRecordsAndACancelEndsIt) {
 
 TEST_F(BriefFibersTest, WorkThatCannotReadItsCheckpointWaitsForCode) {
   const auto begun = begin("x", "k");
-  EXPECT_TRUE(fibers_->stash(begun.fiber, "5"));
-  database_->commit();
+  stash(begun.fiber, "5");
   for (int life = 0; life < 20; ++life) {
     crash();
     ASSERT_TRUE(recover()) << "each instance is asked";
@@ -348,9 +323,7 @@ TEST_F(BriefFibersTest, WorkThatCannotReadItsCheckpointWaitsForCode) {
     EXPECT_TRUE(fibers_->wait_for_code(handle));
     database_->commit();
     EXPECT_EQ(fibers_->settle(handle, FiberStatus::kError, "late").error().code, Errc::kNotFound);
-    EXPECT_TRUE(inspect("x").at("waits_for_code"));
-    EXPECT_EQ(inspect("x").at("attempts"), 0);
-    EXPECT_EQ(inspect("x").at("snapshot"), 5);
+    EXPECT_TRUE(has(inspect("x"), {{"waits_for_code", true}, {"attempts", 0}, {"snapshot", 5}}));
     EXPECT_FALSE(fibers_->wake().working) << "it keeps nothing awake";
     EXPECT_TRUE(is_next_version(*fibers_->wake().at_ms));
   }
@@ -363,9 +336,8 @@ TEST_F(BriefFibersTest, AFinalFailureIsNotTriedAgain) {
   FiberRequest wanted = brief("x");
   wanted.max_retries = 20;
   const auto begun = start(wanted);
-  const auto change = fibers_->settle(begun.fiber, FiberStatus::kError, "refused", true);
-  ASSERT_TRUE(change);
-  EXPECT_EQ(change->status, FiberStatus::kError);
+  const auto change = fibers_->settle(begun.fiber, FiberStatus::kError, "refused", true).value();
+  EXPECT_EQ(change.status, FiberStatus::kError);
   EXPECT_EQ(rows(), 0);
 }
 
@@ -384,8 +356,7 @@ TEST_F(BriefFibersTest, P8_RunsThatEndTheProcessAreCountedUntilTheNextCheckpoint
   ASSERT_TRUE(recover());
   const FiberHandle again = resume("x");
   clock_.advance(minutes(5));
-  EXPECT_TRUE(fibers_->stash(again, "1"));
-  database_->commit();
+  stash(again, "1");
   crash_in_its_code();  // the first since that
   ASSERT_TRUE(recover());
   resume("x");
@@ -417,8 +388,7 @@ TEST_F(BriefFibersTest, P8_TheReasonIsNamedAndARevivalBeginsAnew) {
   const auto dead = fibers_->recovery().line().take_given_up();
   ASSERT_EQ(dead.size(), 1U);
   EXPECT_EQ(dead[0].why, kPoison);
-  EXPECT_TRUE(fibers_->records().retry("x"));
-  database_->commit();
+  retry("x");
   EXPECT_TRUE(recover());
 }
 
@@ -443,15 +413,13 @@ TEST_F(BriefFibersTest, P8_OnlyTheFiberWhoseWorkItWasCounts) {
     clock_.advance(hours(1));
     if (run == 1) break;
     for (int i = 0; i < 2; ++i) {
-      const auto offered = fibers_->recovery().begin();
-      ASSERT_TRUE(offered);
-      (void)fibers_->recovery().offer(offered->id);
-      resume(offered->id);
+      const auto offered = fibers_->recovery().begin().value();
+      (void)fibers_->recovery().offer(offered.id);
+      resume(offered.id);
     }
   }
-  const auto offered = fibers_->recovery().begin();
-  ASSERT_TRUE(offered);
-  EXPECT_EQ(offered->id, "patient");
+  const auto offered = fibers_->recovery().begin().value();
+  EXPECT_EQ(offered.id, "patient");
   const auto dead = fibers_->recovery().line().take_given_up();
   EXPECT_EQ(dead, (std::vector<GivenUp>{{"poison", kPoison}}));
   EXPECT_EQ(count("SELECT sum(fatal_attempts) FROM cf_agents_jobs WHERE id = 'patient'"), 0);

@@ -26,11 +26,8 @@ class OperationsTest : public OperationsFixture {
   OperationsTest() : OperationsFixture({.max_result_bytes = kMaxResult, .kinds = {}}) {}
 
   OperationRequest charge(FiberHandle fiber, Effect effect = Effect::kUnsafe) const {
-    OperationRequest request;
-    request.kind = "charge";
-    request.arguments = arguments_;
-    request.fiber = fiber;
-    request.effect = effect;
+    OperationRequest request{
+        .effect = effect, .fiber = fiber, .kind = "charge", .arguments = arguments_};
     if (effect == Effect::kKeyed)
       request.horizon_ms =
           static_cast<std::uint64_t>(std::chrono::milliseconds(std::chrono::hours(24)).count());
@@ -43,14 +40,7 @@ class OperationsTest : public OperationsFixture {
     settle(begun, kCompleted, result);
     return begun;
   }
-  void stash(FiberHandle fiber, const char* checkpoint) {
-    const auto id = fibers_->stash(fiber, checkpoint);
-    ASSERT_TRUE(id);
-    ledger_->checkpointed(*id);
-    database_->commit();
-  }
   FiberHandle start_fiber(std::string_view id = "f") { return start(id).fiber; }
-  FiberHandle resume(const std::string& id = "f") { return OperationsFixture::resume(id); }
 
   std::string arguments_ = R"({"cents":500})";
 };

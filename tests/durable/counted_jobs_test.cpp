@@ -91,9 +91,8 @@ class TellingKind final : public Kind {
   }
   WorkPart& part() override { return fibers_.ends().tellings(); }
   void add() override {
-    const auto fiber = fibers_.start({.name = "work"});
-    ASSERT_TRUE(fiber);
-    ASSERT_TRUE(fibers_.settle(fiber->fiber, FiberStatus::kCompleted, "1"));
+    const auto fiber = fibers_.start({.name = "work"}).value();
+    ASSERT_TRUE(fibers_.settle(fiber.fiber, FiberStatus::kCompleted, "1"));
   }
   bool begin() override { return fibers_.ends().next_untold().has_value(); }
   std::vector<GivenUp> given_up() override { return fibers_.ends().tellings().take_given_up(); }
@@ -252,10 +251,9 @@ TEST_F(CountedJobsClockTest, AnAlarmThatWaitsRingsAtItsTimeOfTheWall) {
 TEST_F(CountedJobsClockTest, AWaitBeforeARetryKeepsItsLength) {
   Alarms& alarms = open_alarms();
   ASSERT_TRUE(alarms.set({"ring", "[]", now()}));
-  const auto alarm = alarms.begin_next();
-  ASSERT_TRUE(alarm);
+  const auto alarm = alarms.begin_next().value();
   set_back();
-  EXPECT_EQ(alarms.ended(alarm->id, TryOutcome::kFailed, "failed").next, TryEnd::kRetry);
+  EXPECT_EQ(alarms.ended(alarm.id, TryOutcome::kFailed, "failed").next, TryEnd::kRetry);
   EXPECT_FALSE(alarms.begin_next()) << "it waits a second";
   set_back();
   world_.clock.advance(milliseconds(1'000));
@@ -327,9 +325,8 @@ TEST_F(CountedJobsClockTest, AnAlarmsRetryWaitsNoLongerIfTheAgentWasColdMeanwhil
   Alarms* alarms = &open_alarms();
   ASSERT_TRUE(alarms->set({"ring", "[]", now()}));
   ASSERT_TRUE(alarms->set({"later", "[]", now() + 7'200'000}));
-  const auto alarm = alarms->begin_next();
-  ASSERT_TRUE(alarm);
-  EXPECT_EQ(alarms->ended(alarm->id, TryOutcome::kFailed, "failed").next, TryEnd::kRetry);
+  const auto alarm = alarms->begin_next().value();
+  EXPECT_EQ(alarms->ended(alarm.id, TryOutcome::kFailed, "failed").next, TryEnd::kRetry);
   world_.database->commit();
   set_back();
   alarms = &open_alarms();
@@ -342,9 +339,8 @@ TEST_F(CountedJobsClockTest, AnAlarmsRetryWaitsNoLongerIfTheAgentWasColdMeanwhil
 TEST_F(CountedJobsClockTest, ANotificationsRetryWaitsNoLongerIfTheAgentWasColdMeanwhile) {
   Notices* notices = &open(notices_);
   ASSERT_TRUE(notices->push({"Room", "a", "note", "[]", ""}));
-  const auto notice = notices->begin_next();
-  ASSERT_TRUE(notice);
-  EXPECT_EQ(notices->ended(notice->id, TryOutcome::kFailed, "failed").next, TryEnd::kRetry);
+  const auto notice = notices->begin_next().value();
+  EXPECT_EQ(notices->ended(notice.id, TryOutcome::kFailed, "failed").next, TryEnd::kRetry);
   world_.database->commit();
   const std::int64_t wait = *notices->wake().at_ms - now();
   world_.clock.set_wall(world_.clock.wall_now() - hours(48));

@@ -43,8 +43,7 @@ TEST_F(FibersTellingTest, ATellingThatEndsBreaksTheRowOfCrashes) {
   for (int i = 0; i < kMostInterruptions * 2; ++i) {
     if (i % 5 == 4) {
       ASSERT_TRUE(fibers_->ends().next_untold());
-      fibers_->ends().told("a", false);
-      database_->commit();
+      told("a", false);
       crash();
     } else {
       EXPECT_TRUE(tell_and_crash()) << i;
@@ -98,9 +97,8 @@ TEST_F(FiberEndsTest, P3_P10_AKeptRecordIsToldAndABriefOneGoes) {
   EXPECT_FALSE(ends_.take_settled());
   EXPECT_TRUE(table_.find("kept"));
   EXPECT_FALSE(table_.find("brief"));
-  const auto untold = ends_.next_untold();
-  ASSERT_TRUE(untold);
-  EXPECT_EQ(untold->id, "kept");
+  const auto untold = ends_.next_untold().value();
+  EXPECT_EQ(untold.id, "kept");
   EXPECT_FALSE(ends_.next_untold());
 }
 

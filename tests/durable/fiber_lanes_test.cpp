@@ -17,17 +17,9 @@ using std::chrono::hours;
 class FiberLanesTest : public FibersFixture {
  protected:
   static FiberRequest in_lane(std::string_view id, std::string_view lane = "chat") {
-    FiberRequest wanted = request(id);
-    wanted.lane = lane;
-    return wanted;
+    return {.name = "report", .id = id, .lane = lane};
   }
   Fibers::Started start_in_lane(std::string_view id) { return start(in_lane(id)); }
-  FiberHandle resume(std::string_view id) {
-    const auto handle = fibers_->resume(id);
-    EXPECT_TRUE(handle) << id;
-    database_->commit();
-    return handle ? *handle : 0;
-  }
   // The id and the reason of the next fiber that is offered; empty: none.
   std::string offered() {
     const auto body = recover();
@@ -46,8 +38,7 @@ TEST_F(FiberLanesTest, P16_OneRunsAtATimeInTheOrderOfTheirStarts) {
   start_in_lane("c");
   EXPECT_NE(start(in_lane("d", "other")).fiber, 0U);
   EXPECT_EQ(status("b"), "pending");
-  EXPECT_EQ(inspect("b")["started_at"], nullptr);
-  EXPECT_EQ(inspect("b")["lane"], "chat");
+  EXPECT_TRUE(has(inspect("b"), {{"started_at", nullptr}, {"lane", "chat"}}));
   clock_.advance(hours(24 * 400));
   EXPECT_EQ(offered(), "");
   settle(a.fiber, FiberStatus::kCompleted);
@@ -98,8 +89,7 @@ TEST_F(FiberLanesTest, P16_AFiberHoldsItsLaneUntilItIsSettled) {
   EXPECT_EQ(offered(), "") << "it waits for its retry";
   clock_.advance(hours(1));
   EXPECT_EQ(offered(), "a retry");
-  ASSERT_TRUE(fibers_->recovery().unknown("a"));
-  database_->commit();
+  unknown("a");
   EXPECT_EQ(offered(), "") << "it waits for code";
   crash();
   EXPECT_EQ(offered(), "a retry");
@@ -113,8 +103,7 @@ TEST_F(FiberLanesTest, P16_AFiberHoldsItsLaneUntilItIsSettled) {
   resume("b");
   start_in_lane("c");
 
-  ASSERT_TRUE(fibers_->records().retry("a"));
-  database_->commit();
+  retry("a");
   EXPECT_EQ(offered(), "") << "a revived fiber waits for its lane";
   ASSERT_TRUE(fibers_->records().cancel("b", "", "enough"));
   EXPECT_EQ(offered(), "a interrupted") << "it was started first";

@@ -85,8 +85,7 @@ TEST_F(FibersRecordsTest, RetentionRemovesAFewAtATimeWhatHasHadItsTime) {
   settle(start("failed").fiber, FiberStatus::kError, "no");
   clock_.advance(settings_.keep_completed);
   EXPECT_FALSE(fibers_->ends().sweep()) << "P3: their tellings have not ended";
-  while (const auto change = fibers_->ends().next_untold()) fibers_->ends().told(change->id, true);
-  database_->commit();
+  while (const auto change = fibers_->ends().next_untold()) told(change->id, true);
   EXPECT_TRUE(fibers_->ends().sweep());
   EXPECT_EQ(count("SELECT count(*) FROM cf_agents_fibers"), 52) << "a hundred at a time";
   EXPECT_TRUE(fibers_->ends().sweep());
@@ -106,8 +105,7 @@ TEST_F(FibersRecordsTest, WhatWasInterruptedIsKeptUntilSomebodyDecides) {
   ASSERT_TRUE(recover());
   ASSERT_TRUE(fibers_->recovery().recovered("x", ""));
   ASSERT_TRUE(fibers_->ends().next_untold());
-  fibers_->ends().told("x", true);
-  database_->commit();
+  told("x", true);
   clock_.advance(settings_.keep_completed + settings_.keep_failed);
   EXPECT_FALSE(fibers_->ends().sweep());
   EXPECT_EQ(status("x"), "interrupted");
@@ -127,9 +125,7 @@ TEST_F(FibersRecordsTest, OpenRecordsAreListedWithoutALookAtTheSettledOnes) {
 TEST_F(FibersRecordsTest, APageEndsAtItsBoundOfBytesAndIsGoneOnWith) {
   const std::string large = "\"" + std::string(1'000'000, 'x') + "\"";
   for (int i = 0; i < 6; ++i) {
-    FiberRequest wanted = request();
-    wanted.input = large;
-    start(wanted);
+    start({.name = "report", .input = large});
   }
   std::size_t seen = 0;
   std::string after;
@@ -157,18 +153,16 @@ TEST_F(FibersRecordsTest, EverySettledRecordIsToldOnce) {
   (void)a;
   EXPECT_TRUE(fibers_->ends().tellings().wake().working);
   EXPECT_TRUE(fibers_->ends().tellings().due());
-  const auto first = fibers_->ends().next_untold();
-  ASSERT_TRUE(first);
-  EXPECT_EQ(first->id, "b") << "settled first";
-  EXPECT_EQ(first->status, FiberStatus::kError);
-  EXPECT_EQ(parse_json(first->record)->at("error"), "no");
+  const auto first = fibers_->ends().next_untold().value();
+  EXPECT_EQ(first.id, "b") << "settled first";
+  EXPECT_EQ(first.status, FiberStatus::kError);
+  EXPECT_EQ(parse_json(first.record)->at("error"), "no");
   EXPECT_EQ(fibers_->ends().next_untold()->id, "a");
   EXPECT_FALSE(fibers_->ends().next_untold()) << "both are being told";
   EXPECT_FALSE(fibers_->ends().tellings().due());
   EXPECT_TRUE(fibers_->ends().tellings().wake().working);
   fibers_->ends().told("a", true);
-  fibers_->ends().told("b", true);
-  database_->commit();
+  told("b", true);
   EXPECT_TRUE(fibers_->ends().tellings().wake().none());
   crash();
   EXPECT_FALSE(fibers_->ends().next_untold());
@@ -187,8 +181,7 @@ TEST_F(FibersRecordsTest, P3_WhatWasNotHeardIsToldAgainAfterGrowingWaits) {
   std::int64_t last_wait = 0;
   for (int failures = 1; failures <= 4; ++failures) {
     ASSERT_TRUE(fibers_->ends().next_untold());
-    fibers_->ends().told("a", false);
-    database_->commit();
+    told("a", false);
     crash();
     EXPECT_FALSE(fibers_->ends().next_untold());
     const std::int64_t wait =
@@ -230,9 +223,8 @@ TEST_F(FibersRecordsTest, WhatGoesOnWhileItIsToldIsRecoveredAfterACrash) {
   clock_.advance(hours(1));
   ASSERT_TRUE(recover());
   settle(*fibers_->resume("a"), FiberStatus::kCompleted);
-  const auto told = fibers_->ends().next_untold();
-  ASSERT_TRUE(told);
-  EXPECT_EQ(told->status, FiberStatus::kCompleted);
+  const auto told = fibers_->ends().next_untold().value();
+  EXPECT_EQ(told.status, FiberStatus::kCompleted);
 }
 
 TEST_F(FibersRecordsTest, WhatGoesWhileItIsToldIsForgotten) {
@@ -252,9 +244,7 @@ TEST_F(FibersRecordsTest, WhatIsRemovedOrReplacedBeforeItWasToldIsKnownUntilThen
   FiberFilter completed;
   completed.statuses = static_cast<std::uint32_t>(FiberStatus::kCompleted);
   ASSERT_EQ(*fibers_->records().remove(completed), 1U);
-  FiberRequest again = request("b");
-  again.policy = SettledKey::kReplace;
-  const auto replaced = start(again);
+  const auto replaced = start({.policy = SettledKey::kReplace, .name = "report", .id = "b"});
   EXPECT_EQ(status("a"), "none");
   EXPECT_EQ(status("b"), "running");
   EXPECT_FALSE(fibers_->ends().next_untold());

@@ -12,26 +12,21 @@ using std::chrono::seconds;
 class FibersRecoveryTest : public FibersFixture {};
 
 TEST_F(FibersRecoveryTest, TheHookGetsTheRecordAndTheRecordKeepsTheSnapshot) {
-  FiberRequest wanted = request("x");
-  wanted.key = "k";
-  wanted.input = "[1]";
-  wanted.metadata = R"("m")";
-  ASSERT_TRUE(fibers_->stash(start(wanted).fiber, R"({"step":4})"));
-  database_->commit();
+  const FiberRequest wanted{
+      .name = "report", .id = "x", .key = "k", .input = "[1]", .metadata = R"("m")"};
+  stash(start(wanted).fiber, R"({"step":4})");
   crash();
   EXPECT_EQ(status("x"), "recovering") << "whatever the disk says";
-  const auto offered = recover();
-  ASSERT_TRUE(offered);
-  EXPECT_EQ(offered->at("reason"), "interrupted");
-  const Json& record = offered->at("record");
-  EXPECT_EQ(record["id"], "x");
-  EXPECT_EQ(record["key"], "k");
-  EXPECT_EQ(record["input"], Json::parse("[1]"));
-  EXPECT_EQ(record["metadata"], "m");
-  EXPECT_EQ(record["status"], "recovering");
-  EXPECT_EQ(record["attempts"], 1);
-  ASSERT_TRUE(fibers_->recovery().recovered("x", ""));
-  database_->commit();
+  const Json offered = recover().value();
+  EXPECT_EQ(offered.at("reason"), "interrupted");
+  const Json& record = offered.at("record");
+  EXPECT_TRUE(has(record, {{"id", "x"},
+                           {"key", "k"},
+                           {"input", Json::parse("[1]")},
+                           {"metadata", "m"},
+                           {"status", "recovering"},
+                           {"attempts", 1}}));
+  recovered("x");
   crash();
   EXPECT_EQ(status("x"), "interrupted") << "nobody went on";
   EXPECT_EQ(inspect("x")["snapshot"], Json::parse(R"({"step":4})"));
@@ -40,8 +35,7 @@ TEST_F(FibersRecoveryTest, TheHookGetsTheRecordAndTheRecordKeepsTheSnapshot) {
 }
 
 TEST_F(FibersRecoveryTest, TheHooksOutcomeIsApplied) {
-  ASSERT_TRUE(fibers_->stash(start("x").fiber, "1"));
-  database_->commit();
+  stash(start("x").fiber, "1");
   crash();
   ASSERT_TRUE(recover());
   const auto change = fibers_->recovery().recovered(
@@ -51,10 +45,10 @@ TEST_F(FibersRecoveryTest, TheHooksOutcomeIsApplied) {
   database_->commit();
   crash();
   const Json record = inspect("x");
-  EXPECT_EQ(record["status"], "completed");
-  EXPECT_EQ(record["result"], Json::parse("[7]"));
-  EXPECT_EQ(record["snapshot"], Json::parse(R"({"s":2})"));
-  EXPECT_EQ(record["metadata"], "new");
+  EXPECT_TRUE(has(record, {{"status", "completed"},
+                           {"result", Json::parse("[7]")},
+                           {"snapshot", Json::parse(R"({"s":2})")},
+                           {"metadata", "new"}}));
   EXPECT_EQ(count("SELECT count(*) FROM cf_agents_runs"), 0);
 }
 
@@ -73,14 +67,11 @@ TEST_F(FibersRecoveryTest, WhatIsNoOutcomeIsAFailureOfTheHook) {
 }
 
 TEST_F(FibersRecoveryTest, AResumedFiberGoesOnUnderItsIdAndItsHookSettlesNothing) {
-  ASSERT_TRUE(fibers_->stash(start("x").fiber, "1"));
-  database_->commit();
+  stash(start("x").fiber, "1");
   crash();
   EXPECT_EQ(fibers_->resume("x").error().code, Errc::kNotFound) << "it is not being offered yet";
   ASSERT_TRUE(recover());
-  const auto fiber = fibers_->resume("x");
-  ASSERT_TRUE(fiber);
-  database_->commit();
+  resume("x");
   EXPECT_EQ(status("x"), "running");
   EXPECT_EQ(fibers_->resume("x").error().code, Errc::kNotFound);
   EXPECT_EQ(fibers_->recovery().recovered("x", "").error().code, Errc::kNotFound)
@@ -88,10 +79,9 @@ TEST_F(FibersRecoveryTest, AResumedFiberGoesOnUnderItsIdAndItsHookSettlesNothing
   EXPECT_EQ(status("x"), "running");
   crash();
   clock_.advance(seconds(10));
-  const auto again = recover();
-  ASSERT_TRUE(again);
-  EXPECT_EQ(again->at("record")["attempts"], 2) << "no progress since";
-  EXPECT_EQ(again->at("record")["snapshot"], 1);
+  const Json again = recover().value();
+  EXPECT_EQ(again.at("record")["attempts"], 2) << "no progress since";
+  EXPECT_EQ(again.at("record")["snapshot"], 1);
   const auto next = fibers_->resume("x");
   ASSERT_TRUE(fibers_->stash(*next, "2"));
   EXPECT_EQ(inspect("x")["attempts"], 0);
@@ -104,16 +94,14 @@ TEST_F(FibersRecoveryTest, ACrashInTheHookIsOfferedAgain) {
   for (int attempt = 1; attempt <= 3; ++attempt) {
     crash();
     clock_.advance(seconds(400));
-    const auto offered = recover();
-    ASSERT_TRUE(offered);
-    EXPECT_EQ(offered->at("record")["attempts"], attempt);
+    const Json offered = recover().value();
+    EXPECT_EQ(offered.at("record")["attempts"], attempt);
   }
 }
 
 TEST_F(FibersRecoveryTest, AHookThatThrowsTooOftenMakesItDead) {
   settings_.max_attempts = 3;
-  ASSERT_TRUE(fibers_->stash(start("x").fiber, "5"));
-  database_->commit();
+  stash(start("x").fiber, "5");
   crash();
   for (int attempt = 1; attempt <= 3; ++attempt) {
     clock_.advance(seconds(400));
@@ -123,33 +111,24 @@ TEST_F(FibersRecoveryTest, AHookThatThrowsTooOftenMakesItDead) {
   }
   crash();
   const Json record = inspect("x");
-  EXPECT_EQ(record["status"], "error");
-  EXPECT_EQ(record["error"], "cannot");
-  EXPECT_EQ(record["dead"], true);
-  EXPECT_EQ(record["snapshot"], 5);
-  EXPECT_EQ(record["attempts"], 3);
+  EXPECT_TRUE(has(record, R"({"status":"error","error":"cannot","dead":true,"snapshot":5,)"
+                          R"("attempts":3})"));
 
-  ASSERT_TRUE(fibers_->records().retry("x"));
-  database_->commit();
+  retry("x");
   EXPECT_EQ(status("x"), "recovering");
   crash();
-  const auto offered = recover();
-  ASSERT_TRUE(offered);
-  EXPECT_EQ(offered->at("record")["attempts"], 1);
-  EXPECT_EQ(offered->at("record")["snapshot"], 5);
-  EXPECT_EQ(offered->at("record")["dead"], false);
+  const Json offered = recover().value();
+  EXPECT_TRUE(has(offered.at("record"), {{"attempts", 1}, {"snapshot", 5}, {"dead", false}}));
 }
 
 TEST_F(FibersRecoveryTest, WithOneAttemptAThrowingHookIsAnErrorAtOnce) {
   settings_.max_attempts = 1;
-  ASSERT_TRUE(fibers_->stash(start("x").fiber, "5"));
-  database_->commit();
+  stash(start("x").fiber, "5");
   crash();
   ASSERT_TRUE(recover());
   hook_fails("x", "cannot");
   EXPECT_EQ(status("x"), "error");
-  EXPECT_EQ(inspect("x")["error"], "cannot");
-  EXPECT_EQ(inspect("x")["snapshot"], 5);
+  EXPECT_TRUE(has(inspect("x"), {{"error", "cannot"}, {"snapshot", 5}}));
 }
 
 TEST_F(FibersRecoveryTest, ACrashLoopEndsAsADeadRecord) {
@@ -160,8 +139,7 @@ TEST_F(FibersRecoveryTest, ACrashLoopEndsAsADeadRecord) {
     crash_in_its_code();
     clock_.advance(seconds(400));
     ASSERT_TRUE(recover());
-    ASSERT_TRUE(fibers_->resume("x"));
-    database_->commit();
+    resume("x");
   }
   crash_in_its_code();
   clock_.advance(seconds(400));
@@ -184,9 +162,7 @@ TEST_F(FibersRecoveryTest, AHookThatFailsForGoodSettlesItInTheSameTurn) {
 }
 
 TEST_F(FibersRecoveryTest, WorkThatFailsBeginsAgainThoughTheHookThatWentOnWithItHasNotEnded) {
-  FiberRequest wanted = request("x");
-  wanted.max_retries = 1;
-  start(wanted);
+  start({.name = "report", .id = "x", .max_retries = 1});
   crash();
   ASSERT_TRUE(recover());
   settle(*fibers_->resume("x"), FiberStatus::kError, "busy");
@@ -251,17 +227,14 @@ TEST_F(FibersRecoveryTest, AnInterruptedOneIsResolvedByHand) {
 }
 
 TEST_F(FibersRecoveryTest, AnInterruptedOneIsOfferedAgainWhenItIsRetried) {
-  ASSERT_TRUE(fibers_->stash(start("x").fiber, "9"));
-  database_->commit();
+  stash(start("x").fiber, "9");
   crash();
   ASSERT_TRUE(recover());
   ASSERT_TRUE(fibers_->recovery().recovered("x", ""));
-  ASSERT_TRUE(fibers_->records().retry("x"));
-  database_->commit();
+  retry("x");
   EXPECT_FALSE(fibers_->ends().next_untold()) << "it is not settled any more";
-  const auto offered = recover();
-  ASSERT_TRUE(offered);
-  EXPECT_EQ(offered->at("record")["snapshot"], 9);
+  const Json offered = recover().value();
+  EXPECT_EQ(offered.at("record")["snapshot"], 9);
   settle(*fibers_->resume("x"), FiberStatus::kCompleted);
   EXPECT_EQ(status("x"), "completed");
 }
@@ -271,9 +244,8 @@ TEST_F(FibersRecoveryTest, AnInterruptedOneIsOfferedAgainWhenItIsRetried) {
 TEST_F(FibersRecoveryTest, ProgressResetsTheRetriesOnlyIfAskedTo) {
   for (const bool resets : {true, false}) {
     const std::string id = resets ? "resets" : "counts";
-    FiberRequest wanted = request(id);
-    wanted.max_retries = 2;
-    wanted.resets_by_progress = resets;
+    const FiberRequest wanted{
+        .name = "report", .id = id, .max_retries = 2, .resets_by_progress = resets};
     FiberHandle fiber = start(wanted).fiber;
     int runs = 1;
     for (; runs < 6; ++runs) {  // each run gets a step further
@@ -300,19 +272,16 @@ TEST_F(FibersRecoveryTest, ProgressResetsTheRetriesOnlyIfAskedTo) {
 TEST_F(FibersRecoveryTest, ProgressResetsTheRecoveriesOfATurnOnlyIfAskedTo) {
   for (const bool resets : {true, false}) {
     const std::string id = resets ? "resets" : "counts";
-    FiberRequest wanted = request(id);
-    wanted.is_turn = true;
-    wanted.resets_by_progress = resets;
+    const FiberRequest wanted{
+        .name = "report", .id = id, .is_turn = true, .resets_by_progress = resets};
     FiberHandle fiber = start(wanted).fiber;
     int recoveries = 0;
     for (; recoveries < 12; ++recoveries) {
-      ASSERT_TRUE(fibers_->stash(fiber, std::to_string(recoveries)));
-      database_->commit();
+      stash(fiber, std::to_string(recoveries));
       crash();
       clock_.advance(std::chrono::hours(1));
       if (!recover()) break;
-      fiber = *fibers_->resume(id);
-      database_->commit();
+      fiber = resume(id);
     }
     EXPECT_EQ(recoveries, resets ? 12 : 5);
     if (resets) settle(fiber, FiberStatus::kCompleted);

@@ -21,15 +21,8 @@ class FibersBoundTest : public FibersFixture {
   // A fiber begins, and has a checkpoint.
   void begin() { stash(start("m").fiber); }
   // Another one than any before.
-  void stash(FiberHandle fiber) {
-    EXPECT_TRUE(fibers_->stash(fiber, std::to_string(++stashed_)));
-    database_->commit();
-  }
-  void resume() {
-    const auto fiber = fibers_->resume("m");
-    ASSERT_TRUE(fiber);
-    stash(*fiber);
-  }
+  void stash(FiberHandle fiber) { FibersFixture::stash(fiber, std::to_string(++stashed_)); }
+  void resume() { stash(FibersFixture::resume("m")); }
   // Recovers by runs that stash and crash, until no recovery is offered; at most `limit`.
   int recoveries(int limit) {
     for (int count = 0; count < limit; ++count) {
@@ -39,15 +32,6 @@ class FibersBoundTest : public FibersFixture {
     }
     return limit;
   }
-  void leave_on_purpose() {
-    fibers_->interrupt_on_purpose();
-    database_->commit();
-    crash();
-  }
-  void revive() {
-    ASSERT_TRUE(fibers_->records().retry("m"));
-    database_->commit();
-  }
 
   int stashed_ = 0;
 };
@@ -55,8 +39,7 @@ class FibersBoundTest : public FibersFixture {
 TEST_F(FibersBoundTest, P7_CheckpointsThatAlwaysDifferDoNotKeepAFiberAliveForEver) {
   begin();
   EXPECT_EQ(recoveries(100), 20);
-  EXPECT_EQ(inspect("m")["dead"], true);
-  EXPECT_EQ(inspect("m")["error"], kTooOften);
+  EXPECT_TRUE(has(inspect("m"), {{"dead", true}, {"error", kTooOften}}));
   EXPECT_TRUE(fibers_->wake().none());
   crash();
   EXPECT_FALSE(recover());
@@ -65,7 +48,7 @@ TEST_F(FibersBoundTest, P7_CheckpointsThatAlwaysDifferDoNotKeepAFiberAliveForEve
 TEST_F(FibersBoundTest, P7_ARevivedFiberBeginsBothCountsAnew) {
   begin();
   ASSERT_EQ(recoveries(100), 20);
-  revive();
+  retry("m");
   EXPECT_EQ(recoveries(100), 20);
 }
 
@@ -77,7 +60,7 @@ TEST_F(FibersBoundTest, P7_AThousandRecoveriesAreTheDefaultAndZeroIsNoBound) {
   sql("UPDATE cf_agents_jobs SET claims = 990");
   EXPECT_EQ(recoveries(30), 10);
   settings_.max_recoveries = 0;
-  revive();
+  retry("m");
   ASSERT_TRUE(recover());
   sql("UPDATE cf_agents_jobs SET claims = 5000");
   clock_.advance(hours(1));
@@ -99,9 +82,7 @@ TEST_F(FibersBoundTest, P7_WhatWasInterruptedOnPurposeIsRecoveredForNothing) {
 }
 
 TEST_F(FibersBoundTest, P7_WorkThatFailsAndIsTriedAgainIsNoCrash) {
-  FiberRequest wanted = request("m");
-  wanted.max_retries = 100;
-  auto fiber = start(wanted).fiber;
+  auto fiber = start({.name = "report", .id = "m", .max_retries = 100}).fiber;
   for (int failure = 0; failure < 100; ++failure) {
     settle(fiber, FiberStatus::kError, "not yet");
     clock_.advance(hours(1));

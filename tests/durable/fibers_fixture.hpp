@@ -3,6 +3,7 @@
 
 #include "durable/dead_fiber.hpp"
 #include "durable/fibers.hpp"
+#include "durable/json_members.hpp"
 #include "json/json.hpp"
 #include "storage/agent_schema.hpp"
 #include "storage/statement.hpp"
@@ -57,12 +58,7 @@ class FibersFixture : public ::testing::Test {
     return rows.next() ? rows.integer(0) : -1;
   }
 
-  static FiberRequest request(std::string_view id = "") {
-    FiberRequest request;
-    request.name = "report";
-    request.id = id;
-    return request;
-  }
+  static FiberRequest request(std::string_view id = "") { return {.name = "report", .id = id}; }
   Fibers::Started start(const FiberRequest& wanted) {
     auto started = fibers_->start(wanted);
     EXPECT_TRUE(started.has_value());
@@ -75,6 +71,43 @@ class FibersFixture : public ::testing::Test {
     EXPECT_TRUE(change.has_value());
     database_->commit();
     return *change;
+  }
+  void stash(FiberHandle fiber, std::string_view snapshot) {
+    EXPECT_TRUE(fibers_->stash(fiber, snapshot));
+    database_->commit();
+  }
+  // Goes on with one that is being offered.
+  FiberHandle resume(std::string_view id) {
+    const auto fiber = fibers_->resume(id);
+    EXPECT_TRUE(fiber) << id;
+    database_->commit();
+    return fiber ? *fiber : 0;
+  }
+  void recovered(std::string_view id) {
+    EXPECT_TRUE(fibers_->recovery().recovered(id, "")) << id;
+    database_->commit();
+  }
+  void unknown(std::string_view id) {
+    EXPECT_TRUE(fibers_->recovery().unknown(id)) << id;
+    database_->commit();
+  }
+  void retry(std::string_view id) {
+    EXPECT_TRUE(fibers_->records().retry(id)) << id;
+    database_->commit();
+  }
+  void cancel(std::string_view id, std::string_view why) {
+    EXPECT_TRUE(fibers_->records().cancel(id, "", why)) << id;
+    database_->commit();
+  }
+  void told(std::string_view id, bool heard) {
+    fibers_->ends().told(id, heard);
+    database_->commit();
+  }
+  // As crash(), after an eviction, a shutdown or an update of the code.
+  void leave_on_purpose() {
+    fibers_->interrupt_on_purpose();
+    database_->commit();
+    crash();
   }
   Json inspect(std::string_view id) {
     const auto record = fibers_->records().inspect(id, "");

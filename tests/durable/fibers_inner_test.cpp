@@ -16,10 +16,7 @@ class FibersInnerTest : public FibersFixture {
  protected:
   static FiberRequest below(std::string_view id, std::string_view parent,
                             FiberKeeping keeping = FiberKeeping::kBrief) {
-    FiberRequest request = FibersFixture::request(id);
-    request.parent = parent;
-    request.keeping = keeping;
-    return request;
+    return {.name = "report", .id = id, .keeping = keeping, .parent = parent};
   }
   // "outer" waits for "middle" and "kept", "middle" for "leaf"; "other" belongs to none of them.
   void begin_family() {

@@ -13,43 +13,31 @@ using Heard = std::vector<std::string>;
 
 class FiberMarksTest : public FibersFixture {
  protected:
-  FiberHandle start_turn(FiberKeeping keeping = FiberKeeping::kBrief, std::string_view id = "t") {
+  static FiberRequest turn(std::string_view id = "t", std::uint32_t max_retries = 0) {
     FiberRequest wanted = request(id);
     wanted.is_turn = true;
-    wanted.keeping = keeping;
-    return start(wanted).fiber;
+    wanted.keeping = FiberKeeping::kBrief;
+    wanted.max_retries = max_retries;
+    return wanted;
   }
-  FiberHandle start_turn(std::string_view id) { return start_turn(FiberKeeping::kBrief, id); }
+  FiberHandle start_turn(std::string_view id = "t") { return start(turn(id)).fiber; }
   void give_up(const std::string& id, std::string_view why = "no") { die(id, why); }
   // Another checkpoint than any before.
-  void stash(FiberHandle fiber) {
-    EXPECT_TRUE(fibers_->stash(fiber, std::to_string(++stashed_)));
-    database_->commit();
-  }
-  FiberHandle resume(std::string_view id = "t") {
-    const auto handle = fibers_->resume(id);
-    EXPECT_TRUE(handle);
-    database_->commit();
-    return handle ? *handle : 0;
-  }
+  void stash(FiberHandle fiber) { FibersFixture::stash(fiber, std::to_string(++stashed_)); }
+  FiberHandle resume(std::string_view id = "t") { return FibersFixture::resume(id); }
   bool once(FiberHandle fiber, std::string_view mark) {
     const auto first = fibers_->once(fiber, mark);
     EXPECT_TRUE(first);
     return first && *first;
   }
   // "t 2": a second recovery begins.
-  Heard heard() {
+  Heard heard() { return texts(fibers_->turns().take()); }
+  Heard standing() { return texts(fibers_->turns().standing()); }
+  static Heard texts(const std::vector<TurnNews>& news) {
     Heard all;
-    for (const TurnNews& each : fibers_->turns().take()) all.push_back(text_of(each));
+    for (const TurnNews& each : news)
+      all.push_back(each.id + " " + (each.recovery > 0 ? std::to_string(each.recovery) : each.why));
     return all;
-  }
-  Heard standing() {
-    Heard all;
-    for (const TurnNews& each : fibers_->turns().standing()) all.push_back(text_of(each));
-    return all;
-  }
-  static std::string text_of(const TurnNews& news) {
-    return news.id + " " + (news.recovery > 0 ? std::to_string(news.recovery) : news.why);
   }
   std::int64_t marks() {
     return count("SELECT count(*) FROM cf_agents_job_documents WHERE part >= 16");
@@ -79,9 +67,7 @@ TEST_F(FiberMarksTest, P13_ATurnIsRecoveredFiveTimesOverItsCheckpoints) {
   EXPECT_EQ(standing(), given_up);
   crash();
   EXPECT_EQ(standing(), given_up);
-  EXPECT_EQ(inspect("t")["dead"], true);
-  EXPECT_EQ(inspect("t")["turn"], true);
-  EXPECT_EQ(inspect("t")["brief"], true);
+  EXPECT_TRUE(has(inspect("t"), {{"dead", true}, {"turn", true}, {"brief", true}}));
 }
 
 TEST_F(FiberMarksTest, WhatIsOverWithoutATroubleDoesNotStand) {
@@ -117,8 +103,7 @@ TEST_F(FiberMarksTest, ATurnThatWasGivenUpStandsUntilALaterOneBegins) {
   EXPECT_EQ(standing(), Heard{"t no"});
   start_turn("u");
   EXPECT_EQ(standing(), Heard{});
-  EXPECT_TRUE(fibers_->records().cancel("no turn", "", ""));
-  database_->commit();
+  cancel("no turn", "");
   crash();
   EXPECT_EQ(standing(), Heard{});
   while (recover()) {
@@ -128,8 +113,7 @@ TEST_F(FiberMarksTest, ATurnThatWasGivenUpStandsUntilALaterOneBegins) {
   EXPECT_EQ(standing(), Heard{});
   crash();
   EXPECT_EQ(standing(), Heard{}) << "though nothing is left of the later one";
-  ASSERT_TRUE(fibers_->records().retry("t"));
-  database_->commit();
+  retry("t");
   ASSERT_TRUE(recover());
   give_up("t", "again");
   EXPECT_EQ(standing(), Heard{"t again"});
@@ -149,7 +133,7 @@ TEST_F(FiberMarksTest, ATurnThatIsGivenUpWhileALaterOneRunsDoesNotStand) {
 TEST_F(FiberMarksTest, P13_TheNumberIsASettingAndOtherFibersHaveNone) {
   settings_.max_turn_recoveries = 2;
   crash();
-  start_turn(FiberKeeping::kKept);
+  start({.name = "report", .id = "t", .is_turn = true});
   start("other");
   for (int i = 0; i < 3; ++i) {
     crash();
@@ -166,20 +150,14 @@ TEST_F(FiberMarksTest, P13_TheNumberIsASettingAndOtherFibersHaveNone) {
 TEST_F(FiberMarksTest, P13_WhatIsTakenUpIsARecovery) {
   start_turn();
   crash();
-  FiberRequest again = request("t");
-  again.is_turn = true;
-  again.keeping = FiberKeeping::kBrief;
+  FiberRequest again = turn();
   again.take_up = true;
   EXPECT_NE(start(again).fiber, 0U);
   EXPECT_EQ(heard(), Heard{"t 1"});
 }
 
 TEST_F(FiberMarksTest, P13_AnotherTryOfFailedWorkIsNoRecovery) {
-  FiberRequest wanted = request("t");
-  wanted.is_turn = true;
-  wanted.keeping = FiberKeeping::kBrief;
-  wanted.max_retries = 3;
-  const FiberHandle fiber = start(wanted).fiber;
+  const FiberHandle fiber = start(turn("t", 3)).fiber;
   settle(fiber, FiberStatus::kError, "no");
   clock_.advance(std::chrono::hours(1));
   ASSERT_TRUE(recover());
@@ -188,11 +166,7 @@ TEST_F(FiberMarksTest, P13_AnotherTryOfFailedWorkIsNoRecovery) {
 
 // A failure before the first recovery, one after each, and a kill in the middle of each retry.
 TEST_F(FiberMarksTest, P13_RetriesNeitherRaiseNorLowerTheCountOfRecoveries) {
-  FiberRequest wanted = request("t");
-  wanted.is_turn = true;
-  wanted.keeping = FiberKeeping::kBrief;
-  wanted.max_retries = 100;
-  FiberHandle fiber = start(wanted).fiber;
+  FiberHandle fiber = start(turn("t", 100)).fiber;
   const auto fail_and_begin_again = [&] {
     settle(fiber, FiberStatus::kError, "no");
     clock_.advance(std::chrono::hours(1));
@@ -219,11 +193,7 @@ TEST_F(FiberMarksTest, P13_RetriesNeitherRaiseNorLowerTheCountOfRecoveries) {
 }
 
 TEST_F(FiberMarksTest, P13_ARetryThatEndsOnPurposeCountsForNothing) {
-  FiberRequest wanted = request("t");
-  wanted.is_turn = true;
-  wanted.keeping = FiberKeeping::kBrief;
-  wanted.max_retries = 100;
-  FiberHandle fiber = start(wanted).fiber;
+  FiberHandle fiber = start(turn("t", 100)).fiber;
   crash();
   ASSERT_TRUE(recover());
   EXPECT_EQ(heard(), Heard{"t 1"});
@@ -233,9 +203,7 @@ TEST_F(FiberMarksTest, P13_ARetryThatEndsOnPurposeCountsForNothing) {
     clock_.advance(std::chrono::hours(1));
     ASSERT_TRUE(recover());
     if (runs) resume();
-    fibers_->interrupt_on_purpose();
-    database_->commit();
-    crash();
+    leave_on_purpose();
     EXPECT_EQ(heard(), Heard{});
   }
   ASSERT_TRUE(recover());
@@ -248,10 +216,7 @@ TEST_F(FiberMarksTest, P13_ARetryThatEndsOnPurposeCountsForNothing) {
 }
 
 TEST_F(FiberMarksTest, P13_ARetryThatIsTakenUpIsNoRecovery) {
-  FiberRequest wanted = request("t");
-  wanted.is_turn = true;
-  wanted.keeping = FiberKeeping::kBrief;
-  wanted.max_retries = 1;
+  FiberRequest wanted = turn("t", 1);
   settle(start(wanted).fiber, FiberStatus::kError, "no");
   clock_.advance(std::chrono::hours(1));
   wanted.take_up = true;
@@ -261,9 +226,7 @@ TEST_F(FiberMarksTest, P13_ARetryThatIsTakenUpIsNoRecovery) {
 
 TEST_F(FiberMarksTest, AFiberThatAnotherOneWaitsForIsNoTurn) {
   start("parent");
-  FiberRequest wanted = request("child");
-  wanted.is_turn = true;
-  wanted.keeping = FiberKeeping::kBrief;
+  FiberRequest wanted = turn("child");
   wanted.parent = "parent";
   EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kInvalidArgument);
 }

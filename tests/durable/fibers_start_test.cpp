@@ -41,24 +41,20 @@ class FibersStartTest : public FibersFixture {};
 // ---- start --------------------------------------------------------------------------------------
 
 TEST_F(FibersStartTest, AStartIsAnsweredWithAReceiptAndEndsWithAResult) {
-  FiberRequest wanted = request();
-  wanted.key = "order 7";
-  wanted.input = R"({"pages":3})";
-  wanted.metadata = R"({"who":"Ada"})";
+  const FiberRequest wanted{.name = "report",
+                            .key = "order 7",
+                            .input = R"({"pages":3})",
+                            .metadata = R"({"who":"Ada"})"};
   const auto started = start(wanted);
   EXPECT_NE(started.fiber, 0U);
   EXPECT_EQ(started.id.size(), 36U);
   const Json receipt = *parse_json(started.record);
-  EXPECT_EQ(receipt["status"], "pending");
-  EXPECT_EQ(receipt["started_at"], nullptr);
-  EXPECT_EQ(receipt["key"], "order 7");
+  EXPECT_TRUE(has(receipt, {{"status", "pending"}, {"started_at", nullptr}, {"key", "order 7"}}));
 
   clock_.advance(seconds(2));
   ASSERT_TRUE(fibers_->stash(started.fiber, R"({"page":2})"));
   Json now = inspect(started.id);
-  EXPECT_EQ(now["status"], "running");
-  EXPECT_EQ(now["snapshot"], Json::parse(R"({"page":2})"));
-  EXPECT_EQ(now["completed_at"], nullptr);
+  EXPECT_TRUE(has(now, R"({"status":"running","snapshot":{"page":2},"completed_at":null})"));
 
   const auto change = settle(started.fiber, FiberStatus::kCompleted, R"(["done"])");
   EXPECT_EQ(change.id, started.id);
@@ -66,10 +62,8 @@ TEST_F(FibersStartTest, AStartIsAnsweredWithAReceiptAndEndsWithAResult) {
   crash();
   now = inspect(started.id);
   EXPECT_EQ(*parse_json(change.record), now);
-  EXPECT_EQ(now["status"], "completed");
-  EXPECT_EQ(now["result"], Json::parse(R"(["done"])"));
-  EXPECT_EQ(now["input"], Json::parse(R"({"pages":3})"));
-  EXPECT_EQ(now["metadata"], Json::parse(R"({"who":"Ada"})"));
+  EXPECT_TRUE(has(now, R"({"status":"completed","result":["done"],"input":{"pages":3},)"
+                       R"("metadata":{"who":"Ada"}})"));
   EXPECT_EQ(now["snapshot"], Json::parse(R"({"page":2})")) << "the record keeps the last one";
   EXPECT_EQ(now["error"], nullptr);
   EXPECT_EQ(now["completed_at"].get<std::int64_t>() - now["started_at"].get<std::int64_t>(), 2000);
@@ -78,8 +72,7 @@ TEST_F(FibersStartTest, AStartIsAnsweredWithAReceiptAndEndsWithAResult) {
 }
 
 TEST_F(FibersStartTest, TheSameKeyJoinsAndRunsNothing) {
-  FiberRequest wanted = request();
-  wanted.key = "k";
+  const FiberRequest wanted{.name = "report", .key = "k"};
   const auto first = start(wanted);
   auto again = start(wanted);
   EXPECT_EQ(again.fiber, 0U);
@@ -103,12 +96,9 @@ TEST_F(FibersStartTest, TheSameIdJoinsAndRunsNothing) {
 
 TEST_F(FibersStartTest, P9_AnIdWithAnotherKeyIsAConflict) {
   const auto by_id = start("mine");
-  FiberRequest both = request("mine");
-  both.key = "k";
+  FiberRequest both{.name = "report", .id = "mine", .key = "k"};
   EXPECT_EQ(fibers_->start(both).error().code, Errc::kConflict);
-  FiberRequest keyed = request();
-  keyed.key = "k";
-  const auto by_key = start(keyed);
+  const auto by_key = start({.name = "report", .key = "k"});
   EXPECT_NE(by_key.fiber, 0U) << "nothing of that key was accepted before";
   both.id = by_key.id;
   EXPECT_EQ(start(both).fiber, 0U);
@@ -132,16 +122,13 @@ TEST_F(FibersStartTest, BlankNamesIdsAndKeysAreRefused) {
     wanted.name = bad;
     EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kInvalidArgument);
   }
-  FiberRequest nameless = request();
-  nameless.name = "";
-  EXPECT_EQ(fibers_->start(nameless).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(fibers_->start({.name = ""}).error().code, Errc::kInvalidArgument);
   EXPECT_EQ(fibers_->start(request(std::string(257, 'i'))).error().code, Errc::kInvalidArgument);
   EXPECT_FALSE(database_->exists());
 }
 
 TEST_F(FibersStartTest, WhatIsNoJsonAndWaitsThatCannotBeKeptAreRefused) {
-  FiberRequest wanted = request();
-  wanted.input = "{";
+  FiberRequest wanted{.name = "report", .input = "{"};
   EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kInvalidArgument);
   wanted = request();
   wanted.metadata = "nope";
@@ -164,9 +151,7 @@ TEST_F(FibersStartTest, WhatIsNoJsonAndWaitsThatCannotBeKeptAreRefused) {
 }
 
 TEST_F(FibersStartTest, P9_AnotherNameOrInputIsAConflict) {
-  FiberRequest wanted = request();
-  wanted.key = "k";
-  wanted.input = R"({"a":1,"b":[2]})";
+  const FiberRequest wanted{.name = "report", .key = "k", .input = R"({"a":1,"b":[2]})"};
   const auto first = start(wanted);
   FiberRequest same = wanted;
   same.input = R"( {"b": [2], "a": 1} )";
@@ -185,21 +170,16 @@ TEST_F(FibersStartTest, P9_AnotherNameOrInputIsAConflict) {
 }
 
 TEST_F(FibersStartTest, AnIdAndAKeyOfDifferentRecordsAreRefused) {
-  FiberRequest keyed = request();
-  keyed.key = "k";
-  const auto first = start(keyed);
+  const auto first = start({.name = "report", .key = "k"});
   start("i");
-  FiberRequest both = request("i");
-  both.key = "k";
+  FiberRequest both{.name = "report", .id = "i", .key = "k"};
   EXPECT_EQ(fibers_->start(both).error().code, Errc::kInvalidArgument);
   both.id = "a new one";  // callers that make an id for each try
   EXPECT_EQ(start(both).id, first.id);
 }
 
 TEST_F(FibersStartTest, ThePolicySaysWhatASettledKeyMeans) {
-  FiberRequest wanted = request("i");
-  wanted.key = "k";
-  wanted.policy = SettledKey::kReject;
+  FiberRequest wanted{.policy = SettledKey::kReject, .name = "report", .id = "i", .key = "k"};
   const auto first = start(wanted);
   EXPECT_EQ(start(wanted).fiber, 0U) << "what is not settled is joined";
   settle(first.fiber, FiberStatus::kError, "no");
@@ -220,8 +200,7 @@ TEST_F(FibersStartTest, AStartThatCannotBeginWritesNothing) {
   const auto first = start("settled");
   settle(first.fiber, FiberStatus::kCompleted, "1");
   start("running");
-  FiberRequest wanted = request("settled");
-  wanted.policy = SettledKey::kReplace;
+  const FiberRequest wanted{.policy = SettledKey::kReplace, .name = "report", .id = "settled"};
   EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kLimitExceeded);
   EXPECT_EQ(fibers_->start(request("new")).error().code, Errc::kLimitExceeded);
   database_->commit();
@@ -254,10 +233,8 @@ TEST_F(FibersStartTest, AFailureIsAnErrorWithItsMessage) {
   EXPECT_EQ(change.status, FiberStatus::kError);
   crash();
   const Json record = inspect("x");
-  EXPECT_EQ(record["status"], "error");
-  EXPECT_EQ(record["error"], "out of \"paper\"");
-  EXPECT_EQ(record["failures"], 1);
-  EXPECT_EQ(record["dead"], false);
+  EXPECT_TRUE(has(record, R"({"status":"error","error":"out of \"paper\"","failures":1,)"
+                          R"("dead":false})"));
   EXPECT_FALSE(recover());
 }
 
@@ -285,14 +262,12 @@ TEST_F(FibersStartTest, WorkEndsOnlyInAWayThatThereIs) {
 }
 
 TEST_F(FibersStartTest, P2_ALateEndDoesNotUndoACancel) {
-  FiberRequest wanted = request("x");
-  wanted.key = "k";
+  const FiberRequest wanted{.name = "report", .id = "x", .key = "k"};
   const auto started = start(wanted);
   ASSERT_TRUE(fibers_->stash(started.fiber, "1"));
-  const auto change = fibers_->records().cancel("", "k", "not wanted");
-  ASSERT_TRUE(change);
-  EXPECT_EQ(change->status, FiberStatus::kAborted);
-  EXPECT_EQ(parse_json(change->record)->at("error"), "not wanted");
+  const auto change = fibers_->records().cancel("", "k", "not wanted").value();
+  EXPECT_EQ(change.status, FiberStatus::kAborted);
+  EXPECT_EQ(parse_json(change.record)->at("error"), "not wanted");
   database_->commit();
   EXPECT_EQ(fibers_->runs().size(), 0U);
   EXPECT_EQ(fibers_->stash(started.fiber, "2").error().code, Errc::kNotFound);
@@ -301,10 +276,8 @@ TEST_F(FibersStartTest, P2_ALateEndDoesNotUndoACancel) {
   EXPECT_EQ(fibers_->records().cancel("x", "", "again").error().code, Errc::kNotFound);
   crash();
   const Json record = inspect("x");
-  EXPECT_EQ(record["status"], "aborted");
-  EXPECT_EQ(record["error"], "not wanted");
-  EXPECT_EQ(record["snapshot"], 1);
-  EXPECT_EQ(record["result"], nullptr);
+  EXPECT_TRUE(has(record, R"({"status":"aborted","error":"not wanted","snapshot":1,)"
+                          R"("result":null})"));
   EXPECT_FALSE(recover());
 }
 
@@ -313,17 +286,14 @@ TEST_F(FibersStartTest, OneIsNamedByItsIdOrByItsKey) {
   EXPECT_EQ(fibers_->records().inspect("", "").error().code, Errc::kInvalidArgument);
   EXPECT_EQ(fibers_->records().inspect("x", "k").error().code, Errc::kInvalidArgument);
   EXPECT_EQ(fibers_->records().cancel("", "k", "").error().code, Errc::kNotFound);
-  FiberRequest wanted = request("x");
-  wanted.key = "k";
-  start(wanted);
+  start({.name = "report", .id = "x", .key = "k"});
   EXPECT_EQ(*fibers_->records().inspect("", "k"), *fibers_->records().inspect("x", ""));
 }
 
 // ---- retries ------------------------------------------------------------------------------------
 
 TEST_F(FibersStartTest, AFailureWithRetriesLeftBeginsAgainAfterGrowingWaitsThatSurviveARestart) {
-  FiberRequest wanted = request("x");
-  wanted.max_retries = 3;
+  FiberRequest wanted{.name = "report", .id = "x", .max_retries = 3};
   wanted.retry_base_ms = 1'000'000;  // longer than any wait of a recovery
   wanted.retry_max_ms = 3'000'000;
   FiberHandle fiber = start(wanted).fiber;
@@ -341,13 +311,11 @@ TEST_F(FibersStartTest, AFailureWithRetriesLeftBeginsAgainAfterGrowingWaitsThatS
     EXPECT_EQ(fibers_->wake().at_ms, next);
     EXPECT_FALSE(fibers_->due());
     clock_.advance(milliseconds(next - now));
-    const auto offered = recover();
-    ASSERT_TRUE(offered);
-    EXPECT_EQ(offered->at("reason"), "retry");
-    EXPECT_EQ(offered->at("record")["status"], "recovering");
-    EXPECT_EQ(offered->at("record")["attempts"], 1) << "a failure of the work is no crash";
-    fiber = *fibers_->resume("x");
-    database_->commit();
+    const Json offered = recover().value();
+    EXPECT_EQ(offered.at("reason"), "retry");
+    EXPECT_EQ(offered.at("record")["status"], "recovering");
+    EXPECT_EQ(offered.at("record")["attempts"], 1) << "a failure of the work is no crash";
+    fiber = resume("x");
     EXPECT_EQ(status("x"), "running");
   }
   EXPECT_EQ(settle(fiber, FiberStatus::kError, "still busy").status, FiberStatus::kError);
@@ -355,16 +323,13 @@ TEST_F(FibersStartTest, AFailureWithRetriesLeftBeginsAgainAfterGrowingWaitsThatS
 }
 
 TEST_F(FibersStartTest, ARetryThatCrashesIsInterruptedWork) {
-  FiberRequest wanted = request("x");
-  wanted.max_retries = 1;
-  settle(start(wanted).fiber, FiberStatus::kError, "busy");
+  settle(start({.name = "report", .id = "x", .max_retries = 1}).fiber, FiberStatus::kError, "busy");
   clock_.advance(seconds(2));
   EXPECT_EQ(recover()->at("reason"), "retry");
   crash();  // in the hook
   clock_.advance(seconds(2));
   EXPECT_EQ(recover()->at("reason"), "retry");
-  ASSERT_TRUE(fibers_->resume("x"));
-  database_->commit();
+  resume("x");
   crash();  // in the work
   EXPECT_EQ(status("x"), "recovering");
   clock_.advance(seconds(10));
@@ -374,9 +339,7 @@ TEST_F(FibersStartTest, ARetryThatCrashesIsInterruptedWork) {
 TEST_F(FibersStartTest, ARetryKeepsItsWaitIfTheClockWasAheadWhenItBegan) {
   const WallTime right = clock_.wall_now();
   clock_.set_wall(right + hours(24 * 365));
-  FiberRequest wanted = request("x");
-  wanted.max_retries = 1;
-  settle(start(wanted).fiber, FiberStatus::kError, "busy");
+  settle(start({.name = "report", .id = "x", .max_retries = 1}).fiber, FiberStatus::kError, "busy");
   const std::int64_t wait = *fibers_->wake().at_ms - unix_millis(clock_.wall_now());
   clock_.set_wall(right);
   crash();
@@ -384,20 +347,15 @@ TEST_F(FibersStartTest, ARetryKeepsItsWaitIfTheClockWasAheadWhenItBegan) {
 }
 
 TEST_F(FibersStartTest, WhatWaitsForItsRetryCanBeCancelled) {
-  FiberRequest wanted = request("x");
-  wanted.max_retries = 1;
-  settle(start(wanted).fiber, FiberStatus::kError, "busy");
-  ASSERT_TRUE(fibers_->records().cancel("x", "", "enough"));
-  database_->commit();
+  settle(start({.name = "report", .id = "x", .max_retries = 1}).fiber, FiberStatus::kError, "busy");
+  cancel("x", "enough");
   crash();
   EXPECT_EQ(status("x"), "aborted");
   EXPECT_TRUE(fibers_->wake().none());
 }
 
 TEST_F(FibersStartTest, WorkMayEndWithAnOutcomeThatHasAReason) {
-  FiberRequest wanted = request("x");
-  wanted.max_retries = 3;
-  const FiberHandle fiber = start(wanted).fiber;
+  const FiberHandle fiber = start({.name = "report", .id = "x", .max_retries = 3}).fiber;
   for (const char* const bad : {R"({"status":"interrupted"})", R"({"status":"error","reason":""})",
                                 R"({"status":"error","reason":7})", "{", ""})
     EXPECT_EQ(fibers_->settle(fiber, bad).error().code, Errc::kInvalidArgument) << bad;
@@ -411,12 +369,10 @@ TEST_F(FibersStartTest, WorkMayEndWithAnOutcomeThatHasAReason) {
   crash();
   const Json record = inspect("x");
   EXPECT_EQ(record["status"], "error") << "it is final";
-  EXPECT_EQ(record["error"], "no tokens are left today");
-  EXPECT_EQ(record["reason"], "budget");
-  EXPECT_EQ(record["failures"], 1);
-  const auto told = fibers_->ends().next_untold();
-  ASSERT_TRUE(told);
-  EXPECT_EQ(parse_json(told->record)->at("reason"), "budget");
+  EXPECT_TRUE(has(record, R"({"error":"no tokens are left today","reason":"budget",)"
+                          R"("failures":1})"));
+  const auto told = fibers_->ends().next_untold().value();
+  EXPECT_EQ(parse_json(told.record)->at("reason"), "budget");
   settle(start("y").fiber, FiberStatus::kError, "no");
   EXPECT_FALSE(inspect("y").contains("reason"));
 }

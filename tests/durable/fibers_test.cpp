@@ -37,27 +37,13 @@ using std::chrono::seconds;
 
 class FibersTest : public FibersFixture {
  protected:
-  Fibers::Started start_named(std::string_view name) {
-    FiberRequest wanted = request();
-    wanted.name = name;
-    return start(wanted);
-  }
+  Fibers::Started start_named(std::string_view name) { return start({.name = name}); }
   // The next fiber that is offered. What was given up before it is settled, as DurableWork does.
   std::optional<Interrupted> offer() {
     auto found = fibers_->recovery().begin();
     given_up_ = fibers_->recovery().line().take_given_up();
     database_->commit();
     return found;
-  }
-  FiberHandle resume(const std::string& id) {
-    const auto fiber = fibers_->resume(id);
-    EXPECT_TRUE(fiber.has_value());
-    database_->commit();
-    return fiber ? *fiber : 0;
-  }
-  void recovered(const std::string& id) {
-    EXPECT_TRUE(fibers_->recovery().recovered(id, ""));
-    database_->commit();
   }
 
   std::vector<GivenUp> given_up_;
@@ -70,20 +56,18 @@ TEST_F(FibersTest, P1_AStartedFiberIsARowAndIsOfferedAfterACrash) {
   EXPECT_TRUE(fibers_->wake().working);
   crash();
   ASSERT_TRUE(fibers_->due());
-  const auto fiber = offer();
-  ASSERT_TRUE(fiber);
-  EXPECT_EQ(fiber->id, started.id);
-  EXPECT_EQ(fiber->name, "research");
-  EXPECT_EQ(fiber->snapshot, std::nullopt);
-  EXPECT_EQ(fiber->attempt, 1);
-  EXPECT_EQ(fiber->created_at_ms, unix_millis(clock_.wall_now()));
+  const Interrupted fiber = offer().value();
+  EXPECT_EQ(fiber.id, started.id);
+  EXPECT_EQ(fiber.name, "research");
+  EXPECT_EQ(fiber.snapshot, std::nullopt);
+  EXPECT_EQ(fiber.attempt, 1);
+  EXPECT_EQ(fiber.created_at_ms, unix_millis(clock_.wall_now()));
 }
 
 TEST_F(FibersTest, TheLastCheckpointIsOfferedWhole) {
   const auto started = start_named("research");
   ASSERT_TRUE(fibers_->stash(started.fiber, R"({"step":1})"));
-  ASSERT_TRUE(fibers_->stash(started.fiber, R"({"step":2})"));
-  database_->commit();
+  stash(started.fiber, R"({"step":2})");
   crash();
   EXPECT_EQ(offer()->snapshot, R"({"step":2})");
 }
@@ -98,8 +82,7 @@ TEST_F(FibersTest, ACheckpointRewritesItsDocumentAndNotTheRow) {
       },
       &rows);
   ASSERT_TRUE(fibers_->stash(started.fiber, "1"));
-  ASSERT_TRUE(fibers_->stash(started.fiber, "2"));
-  database_->commit();
+  stash(started.fiber, "2");
   EXPECT_EQ(rows, 0);
   ASSERT_TRUE(fibers_->settle(started.fiber, FiberStatus::kCompleted, ""));
   EXPECT_EQ(rows, 2) << "its row, and that of its telling";
@@ -117,22 +100,19 @@ TEST_F(FibersTest, P2_SettledWorkIsNotOfferedAndAnUncommittedEndIs) {
 
 TEST_F(FibersTest, P1_AResumedFiberKeepsItsRowAndItsCheckpoint) {
   const auto first = start_named("research");
-  ASSERT_TRUE(fibers_->stash(first.fiber, "7"));
-  database_->commit();
+  stash(first.fiber, "7");
   crash();
   ASSERT_TRUE(fibers_->resume(offer()->id));
   crash();  // before the commit
   clock_.advance(seconds(10));
-  const auto again = offer();
-  ASSERT_TRUE(again);
-  EXPECT_EQ(again->id, first.id);
-  resume(again->id);
+  const Interrupted again = offer().value();
+  EXPECT_EQ(again.id, first.id);
+  resume(again.id);
   crash();
   clock_.advance(seconds(10));
-  const auto last = offer();
-  ASSERT_TRUE(last);
-  EXPECT_EQ(last->id, first.id);
-  EXPECT_EQ(last->snapshot, "7");
+  const Interrupted last = offer().value();
+  EXPECT_EQ(last.id, first.id);
+  EXPECT_EQ(last.snapshot, "7");
   EXPECT_FALSE(offer()) << "one row, not two";
 }
 
@@ -150,10 +130,9 @@ TEST_F(FibersTest, R7_AFailedRecoveryWaitsLongerEachTimeAndTheWaitSurvivesAResta
   crash();
   std::int64_t last_wait = 0;
   for (int failures = 1; failures <= 4; ++failures) {
-    const auto fiber = offer();
-    ASSERT_TRUE(fiber);
-    EXPECT_EQ(fiber->attempt, failures) << "the count is on disk too";
-    const auto failure = fibers_->recovery().failed(fiber->id, "no");
+    const Interrupted fiber = offer().value();
+    EXPECT_EQ(fiber.attempt, failures) << "the count is on disk too";
+    const auto failure = fibers_->recovery().failed(fiber.id, "no");
     database_->commit();
     crash();
     EXPECT_FALSE(fibers_->due()) << "the wait is on disk";
@@ -180,8 +159,7 @@ TEST_F(FibersTest, AfterMaxAttemptsAFiberIsDeadUntilItIsRevived) {
   clock_.advance(std::chrono::hours(24));
   EXPECT_FALSE(fibers_->due());
   EXPECT_TRUE(fibers_->wake().none()) << "a dead fiber wakes nobody";
-  ASSERT_TRUE(fibers_->records().retry(id));
-  database_->commit();
+  retry(id);
   EXPECT_EQ(offer()->attempt, 1);
 }
 
@@ -213,9 +191,7 @@ TEST_F(FibersTest, InterruptionsOnPurposeDoNotCount) {
   settings_.max_attempts = 3;
   const std::string id = start_named("one long step").id;
   for (int restart = 0; restart < 20; ++restart) {
-    fibers_->interrupt_on_purpose();
-    database_->commit();
-    crash();
+    leave_on_purpose();
     const auto fiber = offer();
     ASSERT_TRUE(fiber) << restart << ": at once, and alive";
     EXPECT_EQ(fiber->attempt, 1);
@@ -239,9 +215,8 @@ TEST_F(FibersTest, AWaitKeepsItsLengthIfTheClockWasAheadWhenItBegan) {
 TEST_F(FibersTest, AWaitKeepsItsLengthWhenTheClockIsSetBackWhileItLasts) {
   start_named("poison");
   crash();
-  const auto fiber = offer();
-  ASSERT_TRUE(fiber);
-  const auto failure = fibers_->recovery().failed(fiber->id, "no");
+  const Interrupted fiber = offer().value();
+  const auto failure = fibers_->recovery().failed(fiber.id, "no");
   const std::int64_t wait = failure.next_at_ms - unix_millis(clock_.wall_now());
   clock_.set_wall(clock_.wall_now() - std::chrono::hours(1));
   EXPECT_FALSE(fibers_->due());
@@ -288,15 +263,13 @@ TEST_F(FibersTest, R7_ProgressForgetsTheAttempts) {
     const auto fiber = offer();
     ASSERT_TRUE(fiber) << round;
     EXPECT_EQ(fiber->attempt, 1);
-    ASSERT_TRUE(fibers_->stash(resume(id), std::to_string(round)));
-    database_->commit();
+    stash(resume(id), std::to_string(round));
   }
 }
 
 TEST_F(FibersTest, TheSameCheckpointAgainIsNoProgress) {
   const auto first = start_named("stands still");
-  ASSERT_TRUE(fibers_->stash(first.fiber, R"({"step":1})"));
-  database_->commit();
+  stash(first.fiber, R"({"step":1})");
   int offered = 0;
   for (; offered < 1'000; ++offered) {
     crash();
@@ -304,8 +277,7 @@ TEST_F(FibersTest, TheSameCheckpointAgainIsNoProgress) {
     const auto fiber = offer();
     if (!fiber) break;
     EXPECT_EQ(fiber->attempt, offered + 1);
-    ASSERT_TRUE(fibers_->stash(resume(first.id), R"({"step":1})"));
-    database_->commit();
+    stash(resume(first.id), R"({"step":1})");
   }
   EXPECT_EQ(offered, kMostInterruptions);
 }
@@ -374,17 +346,14 @@ TEST_F(FibersTest, P5_APlanSaysWhoComesFirstAndTheOthersFollowOldestFirst) {
 }
 
 TEST_F(FibersTest, P6_AFiberIsNotOfferedWhileAHookIsToDecideAboutIt) {
-  FiberRequest wanted = request("x");
-  wanted.max_retries = 1;
-  start(wanted);
+  start({.name = "report", .id = "x", .max_retries = 1});
   crash();
   ASSERT_TRUE(offer());
   EXPECT_FALSE(fibers_->due());
   EXPECT_FALSE(offer());
   EXPECT_TRUE(fibers_->wake().working);
-  const auto fiber = fibers_->resume("x");
-  ASSERT_TRUE(fiber);
-  settle(*fiber, FiberStatus::kError, "once more");
+  const auto fiber = fibers_->resume("x").value();
+  settle(fiber, FiberStatus::kError, "once more");
   clock_.advance(seconds(2));
   EXPECT_TRUE(fibers_->due()) << "though the hook that went on with it may not have ended";
   EXPECT_EQ(offer()->attempt, 1);

@@ -104,11 +104,7 @@ std::vector<Cost> costs_with(int jobs) {
   measure("list 5 records", [&] { return fibers.records().list({.limit = 5}).has_value(); });
   measure("list 5 open records",
           [&] { return fibers.records().list({.statuses = 7, .limit = 5}).has_value(); });
-  measure("list 5 schedules", [&] {
-    ScheduleFilter filter;
-    filter.limit = 5;
-    return schedules.list(filter).size() > 10;
-  });
+  measure("list 5 schedules", [&] { return schedules.list({.limit = 5}).size() > 10; });
   measure("list 5 items", [&] { return queue.list({.limit = 5}).has_value(); });
   measure("push an item", [&] { return queue.push({.callback = "mail"}).has_value(); });
   measure("start a fiber",

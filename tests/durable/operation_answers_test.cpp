@@ -39,9 +39,7 @@ class OperationAnswersTest : public FibersFixture {
 
 TEST_F(OperationAnswersTest, ARequestIsReadAsItWasWritten) {
   EXPECT_FALSE(answers_->find(kRow));
-  DispatchedRequest request;
-  request.fingerprint = "f";
-  request.dispatched_at_ms = 7;
+  DispatchedRequest request{.fingerprint = "f", .dispatched_at_ms = 7};
   answers_->write(kRow, request);
   auto found = answers_->find(kRow);
   ASSERT_TRUE(found);

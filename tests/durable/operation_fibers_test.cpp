@@ -16,38 +16,30 @@ class OperationsOfFibersTest : public OperationsFixture {
   // Its record is removed at its end. Its key is the key that its parent's code uses for it.
   FiberHandle start_brief(const std::string& id, const std::string& parent = "",
                           std::uint32_t retries = 0) {
-    FiberRequest wanted = request(id);
-    wanted.keeping = FiberKeeping::kBrief;
-    wanted.parent = parent;
-    wanted.max_retries = retries;
+    FiberRequest wanted{.name = "report",
+                        .id = id,
+                        .max_retries = retries,
+                        .keeping = FiberKeeping::kBrief,
+                        .parent = parent};
     const std::string key = parent + "/" + id + "/1";
     if (!parent.empty()) wanted.key = key;
     return start(wanted).fiber;
   }
   OperationBegun begin(FiberHandle fiber, Effect effect = Effect::kUnsafe, bool can_resume = false,
                        std::string_view key = {}) {
-    OperationRequest wanted;
-    wanted.kind = "charge";
-    wanted.key = key;
-    wanted.fiber = fiber;
-    wanted.effect = effect;
-    wanted.can_resume = can_resume;
-    wanted.can_probe = true;
+    OperationRequest wanted{.effect = effect,
+                            .fiber = fiber,
+                            .can_probe = true,
+                            .can_resume = can_resume,
+                            .kind = "charge",
+                            .key = key};
     if (effect == Effect::kKeyed) wanted.horizon_ms = 1000;
     return begin_request(wanted);
   }
   OperationBegun begin_by_key(FiberHandle fiber, const std::string& key, Effect effect) {
     return begin(fiber, effect, false, key);
   }
-  void cancel(const std::string& id) {
-    EXPECT_TRUE(fibers_->records().cancel(id, "", "no more"));
-    database_->commit();
-  }
-  void checkpoint(FiberHandle fiber, const std::string& id) {
-    EXPECT_TRUE(fibers_->stash(fiber, "1"));
-    ledger_->checkpointed(id);
-    database_->commit();
-  }
+  void cancel(std::string_view id) { OperationsFixture::cancel(id, "no more"); }
   void end_fibers() {
     ledger_->give_up_lost(true);
     database_->commit();
@@ -61,7 +53,7 @@ TEST_F(OperationsOfFibersTest, P2_ItIsTheSameThoughTheFibersAboveItsOwnHaveGone)
   const OperationBegun first = begin(inner);
   settle(first, OperationOutcome::kCompleted);
   settle(middle, FiberStatus::kCompleted);
-  checkpoint(outer, "outer");
+  stash(outer);
   ASSERT_EQ(status("middle"), "none") << "else nothing is shown";
   settle(inner, FiberStatus::kError, "again");
   clock_.advance(std::chrono::minutes(10));
@@ -82,12 +74,13 @@ TEST_F(OperationsOfFibersTest, P2_ARunThatOnlyFindsRowsKeepsItsPlaceToo) {
   settle(first, OperationOutcome::kCompleted);
   cancel("inner");
   // Another fiber in its place.
-  FiberRequest wanted = request("other");
-  wanted.keeping = FiberKeeping::kBrief;
-  wanted.parent = "middle";
-  wanted.key = "middle/inner/1";
-  wanted.policy = SettledKey::kReplaceFailed;
-  wanted.max_retries = 1;
+  const FiberRequest wanted{.policy = SettledKey::kReplaceFailed,
+                            .name = "report",
+                            .id = "other",
+                            .key = "middle/inner/1",
+                            .max_retries = 1,
+                            .keeping = FiberKeeping::kBrief,
+                            .parent = "middle"};
   const FiberHandle inner = start(wanted).fiber;
   EXPECT_EQ(begin(inner).id, first.id);
   settle(outer, FiberStatus::kCompleted);
@@ -110,9 +103,7 @@ TEST_F(OperationsOfFibersTest, P6_ARowStaysAsLongAsAFiberBelowItsOutermostOneGoe
   ledger_->sweep();
   EXPECT_EQ(state(begun.id), "completed");
   ledger_settings_.most = 1;
-  OperationRequest another;
-  another.kind = "charge";
-  another.key = "k";
+  const OperationRequest another{.kind = "charge", .key = "k"};
   EXPECT_EQ(ledger_->begin(another).error().code, Errc::kLimitExceeded) << "nor is it in the way";
   settle(inner, FiberStatus::kCompleted);
   clock_.advance(std::chrono::hours(2));
@@ -124,9 +115,7 @@ TEST_F(OperationsOfFibersTest, P10_AnAnswerGoesOnAsLongAsItsFiberDoes) {
   const FiberHandle outer = start_brief("outer");
   const FiberHandle inner = start_brief("inner", "outer");
   OperationBegun begun = begin(inner, Effect::kUnsafe, true);
-  OperationSending sending;
-  sending.id = begun.id;
-  EXPECT_TRUE(ledger_->requests().dispatched(sending));
+  EXPECT_TRUE(ledger_->requests().dispatched({.id = begun.id}));
   ledger_->requests().answered(begun.id, 200, std::nullopt, R"({"status":200})");
   settle(outer, FiberStatus::kCompleted);
   EXPECT_EQ(settle(begun, OperationOutcome::kCutOff), OperationState::kInterrupted);
@@ -225,8 +214,7 @@ TEST_F(OperationsOfFibersTest, P5_OneWithAKeyDoesNotMakeRoomWhenItsFiberIsOver) 
   settle(begun, OperationOutcome::kCompleted);
   settle(fiber, FiberStatus::kCompleted);
   ledger_settings_.most = 1;
-  OperationRequest another;
-  another.kind = "charge";
+  OperationRequest another{.kind = "charge"};
   another.key = "another";
   EXPECT_EQ(ledger_->begin(another).error().code, Errc::kLimitExceeded);
   EXPECT_EQ(begin_by_key(0, "k", Effect::kUnsafe).decision, OperationDecision::kCompleted)
@@ -245,10 +233,7 @@ TEST_F(OperationsOfFibersTest, P12_WhatWasGivenUpGoesOnIfThatIsSafe) {
     const std::string key = std::to_string(static_cast<int>(each.effect));
     SCOPED_TRACE(key);
     const OperationBegun begun = begin_by_key(start_brief(key), key, each.effect);
-    OperationSending sending;
-    sending.id = begun.id;
-    sending.fingerprint = "f";
-    EXPECT_TRUE(ledger_->requests().dispatched(sending));
+    EXPECT_TRUE(ledger_->requests().dispatched({.id = begun.id, .fingerprint = "f"}));
     settle(begun, OperationOutcome::kCutOff);
     cancel(key);
     end_fibers();
@@ -290,8 +275,7 @@ TEST_F(OperationsOfFibersTest, WhatADeadFiberHasLeftIsUnknownAndAskedForIfItIsRe
   EXPECT_TRUE(ledger_->due()) << "the agent is told";
   crash_all();
   EXPECT_EQ(state(probe.id), "unknown");
-  ASSERT_TRUE(fibers_->records().retry("f"));
-  database_->commit();
+  retry("f");
   const FiberHandle revived = resume("f");
   const OperationBegun asked = begin(revived, Effect::kProbe);
   EXPECT_EQ(asked.decision, OperationDecision::kProbe);

@@ -20,11 +20,7 @@ class OperationsIdentityTest : public OperationsFixture {
  protected:
   static OperationRequest charge(std::string_view key, FiberHandle fiber = 0,
                                  std::string_view arguments = "500") {
-    OperationRequest request;
-    request.kind = "charge";
-    request.arguments = arguments;
-    request.key = key;
-    request.fiber = fiber;
+    OperationRequest request{.fiber = fiber, .kind = "charge", .arguments = arguments, .key = key};
     return request;
   }
   OperationBegun complete(const OperationRequest& request) {
@@ -116,9 +112,8 @@ TEST_F(OperationsIdentityTest,
     database.commit();
     fs::copy_file(file, directory_.path() / "2.db");
     fs::copy_file(file.string() + "-wal", directory_.path() / "2.db-wal");
-    const auto begun = ledger.begin(charge("order 7"));
-    ASSERT_TRUE(begun);
-    id = begun->id;
+    const auto begun = ledger.begin(charge("order 7")).value();
+    id = begun.id;
   }
   EXPECT_EQ(ids_in(directory_.path() / "2.db", key).by_key, id);
 }

@@ -22,9 +22,7 @@ class OperationRequestsTest : public OperationsFixture {
   OperationRequestsTest() : OperationsFixture({.max_result_bytes = kMaxBody, .kinds = {}}) {}
 
   OperationBegun begin(Effect effect, bool can_resume = false, bool can_probe = false) {
-    OperationRequest request;
-    request.kind = "charge";
-    request.fiber = fiber_;
+    OperationRequest request{.fiber = fiber_, .kind = "charge"};
     if (fiber_ == 0) request.key = "k";
     request.effect = effect;
     request.can_resume = can_resume;
@@ -37,16 +35,11 @@ class OperationRequestsTest : public OperationsFixture {
   }
   OperationState cut_off(const OperationBegun& begun) { return settle(begun, kWasCutOff, "lost"); }
   OperationSending sending(std::string_view fingerprint) const {
-    OperationSending it;
-    it.id = id_;
-    it.fingerprint = fingerprint;
+    OperationSending it{.id = id_, .fingerprint = fingerprint};
     return it;
   }
   OperationSending resuming(std::uint64_t from) const {
-    OperationSending it;
-    it.id = id_;
-    it.resumes = true;
-    it.from = from;
+    OperationSending it{.id = id_, .resumes = true, .from = from};
     return it;
   }
   // Sends if it may, and returns whether it has sent. No caller waits for the answer.
@@ -93,19 +86,14 @@ TEST_F(OperationRequestsTest, StatusAndRequestIdAreKnownBeforeTheEnd) {
   answer(201);
   crash_all();
   const Json request = record().at("request");
-  EXPECT_EQ(request.at("status"), 201);
-  EXPECT_EQ(request.at("request_id"), "req-1");
-  EXPECT_EQ(request.at("stored_bytes"), 8);
-  EXPECT_EQ(request.at("whole"), false);
+  EXPECT_TRUE(
+      has(request, R"({"status":201,"request_id":"req-1","stored_bytes":8,"whole":false})"));
   EXPECT_EQ(record().at("state"), "unknown") << "nobody can ask for the rest";
   EXPECT_EQ(stored(), "one two ") << "what came is kept";
 }
 
 TEST_F(OperationRequestsTest, TheKindNamesTheHeader) {
-  OperationRequest request;
-  request.kind = "charge";
-  request.key = "k";
-  request.key_header = "X-Once";
+  OperationRequest request{.kind = "charge", .key = "k", .key_header = "X-Once"};
   id_ = ledger_->begin(request)->id;
   EXPECT_EQ(*ledger_->requests().may_send(sending("f")), "X-Once");
   request.key = "other";
@@ -436,14 +424,12 @@ TEST_F(OperationRequestsTest, P10_WhatHasBegunIsUnknownWhenItsFiberIsOver) {
   crash_all();
   EXPECT_FALSE(ledger_->due()) << "the fiber's recovery decides";
   EXPECT_EQ(record().at("state"), "interrupted");
-  ASSERT_TRUE(fibers_->records().cancel("f", "", "no more"));
-  database_->commit();
+  cancel("f", "no more");
   crash_all();
   EXPECT_EQ(record().at("state"), "unknown");
   EXPECT_EQ(stored(), "one two ") << "what came is kept";
-  const auto untold = ledger_->unknown().next_untold();
-  ASSERT_TRUE(untold);
-  EXPECT_EQ(untold->id, id_);
+  const auto untold = ledger_->unknown().next_untold().value();
+  EXPECT_EQ(untold.id, id_);
 }
 
 TEST_F(OperationRequestsTest, P10_AFiberThatEndsInThisInstanceIsOverToo) {

@@ -83,9 +83,7 @@ TEST(OperationRulesTest, P1_TheStricterEffectDecides) {
                    false, kHorizon},
        }) {
     SCOPED_TRACE(each.name);
-    OperationRequest request;
-    request.effect = each.asked_as;
-    request.can_probe = each.can_probe;
+    const OperationRequest request{.effect = each.asked_as, .can_probe = each.can_probe};
     const auto decided = decide(row_with(each.begun_as), each.state, request, each.was_given_up,
                                 each.goes_on, kBegan + each.later);
     EXPECT_EQ(decided.decision, each.decision);
@@ -95,11 +93,8 @@ TEST(OperationRulesTest, P1_TheStricterEffectDecides) {
 }
 
 TEST(OperationRulesTest, OneThatCertainlyHadNoEffectBeginsAsTheRequestSays) {
-  OperationRequest request;
-  request.effect = Effect::kKeyed;
-  request.horizon_ms = 7;
-  request.cost = 3;
-  request.acts_by_request = true;
+  const OperationRequest request{
+      .effect = Effect::kKeyed, .horizon_ms = 7, .acts_by_request = true, .cost = 3};
   const auto decided = decide(row_with(Effect::kUnsafe), OperationState::kNotExecuted, request,
                               false, false, kBegan + 5);
   EXPECT_EQ(decided.row.effect, Effect::kKeyed);
@@ -138,8 +133,7 @@ TEST(OperationRulesTest, P8_ASecondRequestIsAllowedIfItCannotActASecondTime) {
     static_cast<OperationRow&>(it) = row_with(each.effect);
     std::optional<DispatchedRequest> before;
     if (each.has_sent) before = DispatchedRequest{.fingerprint = "f"};
-    OperationSending sending;
-    sending.fingerprint = each.fingerprint;
+    const OperationSending sending{.fingerprint = each.fingerprint};
     EXPECT_EQ(check_sending(it, sending, before, kBegan + each.later).has_value(), each.may);
     const auto in_flight = std::make_shared<const char>();
     it.in_flight = in_flight;
@@ -155,9 +149,7 @@ TEST(OperationRulesTest, P10_OnlyTheRestOfAGoodAnswerIsAskedFor) {
   running.can_resume = true;
   const DispatchedRequest good{
       .fingerprint = "f", .status = 200, .can_resume = true, .whole = false, .bytes = 8};
-  OperationSending sending;
-  sending.resumes = true;
-  sending.from = 8;
+  OperationSending sending{.resumes = true, .from = 8};
   const auto may = [&](const std::optional<DispatchedRequest>& before) {
     return check_sending(running, sending, before, kBegan).has_value();
   };

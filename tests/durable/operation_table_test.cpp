@@ -16,11 +16,7 @@ namespace fs = std::filesystem;
 class OperationFilesTest : public OperationsFixture {
  protected:
   OperationBegun begin(std::string_view key) {
-    OperationRequest request;
-    request.kind = "../../kind";
-    request.key = key;
-    request.effect = Effect::kIdempotent;
-    return begin_request(request);
+    return begin_request({.effect = Effect::kIdempotent, .kind = "../../kind", .key = key});
   }
   std::string path(const OperationBegun& begun) {
     const auto path = ledger_->path_of(begun.id);

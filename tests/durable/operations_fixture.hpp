@@ -46,15 +46,18 @@ class OperationsFixture : public FibersFixture {
     database_->commit();
     return state ? *state : OperationState::kRunning;
   }
+  void stash(FiberHandle fiber, std::string_view checkpoint = "1") {
+    const auto id = fibers_->stash(fiber, checkpoint);
+    ASSERT_TRUE(id);
+    ledger_->checkpointed(*id);
+    database_->commit();
+  }
   // Resumes the interrupted fiber.
-  FiberHandle resume(const std::string& id) {
+  FiberHandle resume(const std::string& id = "f") {
     while (const auto fiber = fibers_->recovery().begin()) {
       (void)fibers_->recovery().offer(fiber->id);
       if (fiber->id != id) continue;
-      const auto handle = fibers_->resume(id);
-      EXPECT_TRUE(handle);
-      database_->commit();
-      return handle ? *handle : 0;
+      return FibersFixture::resume(id);
     }
     ADD_FAILURE() << id << " is not offered";
     return 0;

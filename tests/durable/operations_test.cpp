@@ -62,9 +62,8 @@ TEST_F(OperationsTest, ARunGoesOnCountingFromItsCheckpoint) {
 TEST_F(OperationsTest, ACheckpointThatWasLostHidesNothing) {
   const FiberHandle first = start_fiber();
   const OperationBegun one = complete(charge(first));
-  const auto id = fibers_->stash(first, "1");
-  ASSERT_TRUE(id);
-  ledger_->checkpointed(*id);  // and no commit
+  const auto id = fibers_->stash(first, "1").value();
+  ledger_->checkpointed(id);  // and no commit
   crash_all();
   EXPECT_EQ(begin(charge(resume())).id, one.id);
 }
@@ -213,11 +212,11 @@ TEST_F(OperationsTest, AKeyNamesItInTheWholeAgentAndNotWithOtherArguments) {
 
 TEST_F(OperationsTest, AFiberThatIsReplacedKeepsTheScopeThatItHasInItsParent) {
   ASSERT_NE(start_fiber("parent"), 0U);
-  FiberRequest child = request();
-  child.key = "parent/step/0/1";
-  child.parent = "parent";
-  child.keeping = FiberKeeping::kBrief;
-  child.policy = SettledKey::kReplaceFailed;
+  FiberRequest child{.policy = SettledKey::kReplaceFailed,
+                     .name = "report",
+                     .key = "parent/step/0/1",
+                     .keeping = FiberKeeping::kBrief,
+                     .parent = "parent"};
   const Fibers::Started first = start(child);
   const OperationBegun begun = complete(charge(first.fiber));
   EXPECT_EQ(text_member(record(begun.id), "scope"), "parent/step/0/1");
@@ -295,9 +294,8 @@ TEST_F(OperationsTest, ATellingThatCrashesTheProcessTwiceIsGivenUp) {
 TEST_F(OperationsTest, WhatWasHeardIsNotToldAgain) {
   const OperationBegun begun = begin(charge(start_fiber()));
   crash_all();
-  const auto unknown = ledger_->unknown().next_untold();
-  ASSERT_TRUE(unknown);
-  ledger_->unknown().told(unknown->id, true);
+  const auto unknown = ledger_->unknown().next_untold().value();
+  ledger_->unknown().told(unknown.id, true);
   database_->commit();
   crash_all();
   EXPECT_FALSE(ledger_->due());

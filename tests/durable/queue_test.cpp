@@ -13,6 +13,7 @@
 //   G15       P4_AMissingCallbackIsADeadLetter
 #include "durable/queue.hpp"
 
+#include "durable/json_members.hpp"
 #include "json/json.hpp"
 #include "storage/statement.hpp"
 #include "support/manual_clock.hpp"
@@ -115,26 +116,23 @@ class QueueTest : public ::testing::Test {
 };
 
 TEST_F(QueueTest, AnItemIsDeliveredWithWhatWasPushed) {
-  const auto pushed = queue_->push({.callback = "mail", .payload = R"({"to":"Ada"})"});
-  ASSERT_TRUE(pushed);
+  const auto pushed = queue_->push({.callback = "mail", .payload = R"({"to":"Ada"})"}).value();
   database_->commit();
-  EXPECT_EQ(pushed->id.size(), 36U);
-  EXPECT_EQ(*parse_json(pushed->record), get(pushed->id));
-  EXPECT_EQ(get(pushed->id)["state"], "waiting");
-  EXPECT_EQ(get(pushed->id)["next_at"], nullptr);
+  EXPECT_EQ(pushed.id.size(), 36U);
+  EXPECT_EQ(*parse_json(pushed.record), get(pushed.id));
+  EXPECT_TRUE(has(get(pushed.id), {{"state", "waiting"}, {"next_at", nullptr}}));
   EXPECT_TRUE(queue_->due());
   EXPECT_TRUE(queue_->wake().working);
-  const auto delivery = begin();
-  ASSERT_TRUE(delivery);
-  EXPECT_EQ(delivery->id, pushed->id);
-  EXPECT_EQ(delivery->name, "mail");
-  EXPECT_EQ(delivery->claims, 1);
-  const Json body = *parse_json(Queue::body_of(*delivery));
-  EXPECT_EQ(body["id"], pushed->id);
-  EXPECT_EQ(body["payload"], Json::parse(R"({"to":"Ada"})"));
-  EXPECT_EQ(body["created_at"], unix_millis(clock_.wall_now()));
-  EXPECT_EQ(body["attempt"], 1);
-  EXPECT_EQ(get(pushed->id)["state"], "running");
+  const Begun delivery = begin().value();
+  EXPECT_EQ(delivery.id, pushed.id);
+  EXPECT_EQ(delivery.name, "mail");
+  EXPECT_EQ(delivery.claims, 1);
+  const Json body = *parse_json(Queue::body_of(delivery));
+  EXPECT_TRUE(has(body, {{"id", pushed.id},
+                         {"payload", Json::parse(R"({"to":"Ada"})")},
+                         {"created_at", unix_millis(clock_.wall_now())},
+                         {"attempt", 1}}));
+  EXPECT_EQ(get(pushed.id)["state"], "running");
 }
 
 TEST_F(QueueTest, ADoneItemIsGone) {
@@ -196,9 +194,8 @@ TEST_F(QueueTest, AFailingItemIsTriedAgainUntilItIsDone) {
   for (int attempt = 1; attempt <= 2; ++attempt) {
     EXPECT_EQ(begin()->claims, attempt);
     EXPECT_EQ(fails("busy").next, TryEnd::kRetry);
-    EXPECT_EQ(get(id)["last_error"], "busy");
-    EXPECT_EQ(get(id)["attempts"], attempt);
-    EXPECT_EQ(get(id)["state"], "waiting");
+    EXPECT_TRUE(
+        has(get(id), {{"last_error", "busy"}, {"attempts", attempt}, {"state", "waiting"}}));
     crash();
     clock_.advance(seconds(3));
   }
@@ -247,9 +244,7 @@ TEST_F(QueueTest, P4_AnItemThatFailsTooOftenIsADeadLetterAndTheOthersGoOn) {
   EXPECT_EQ(drain(), "good ");
   crash();
   const Json letter = get(id);
-  EXPECT_EQ(letter["state"], "dead");
-  EXPECT_EQ(letter["last_error"], "no \"way\"");
-  EXPECT_EQ(letter["next_at"], nullptr);
+  EXPECT_TRUE(has(letter, {{"state", "dead"}, {"last_error", "no \"way\""}, {"next_at", nullptr}}));
   EXPECT_FALSE(begin());
   EXPECT_TRUE(queue_->wake().none()) << "a dead letter wakes nobody";
 }
@@ -266,8 +261,7 @@ TEST_F(QueueTest, WhatThisVersionCannotDoWaitsForAnotherOneAndHoldsBackNone) {
     clock_.advance(std::chrono::hours(1'000));
     EXPECT_FALSE(begin()) << "no time brings it";
     EXPECT_TRUE(is_next_version(*queue_->wake().at_ms));
-    EXPECT_EQ(get(id)["state"], "waiting");
-    EXPECT_EQ(get(id)["last_error"], "no such callback");
+    EXPECT_TRUE(has(get(id), {{"state", "waiting"}, {"last_error", "no such callback"}}));
     EXPECT_EQ(get(id)["attempts"], 0) << "it was no attempt";
     crash();
   }
@@ -279,8 +273,7 @@ TEST_F(QueueTest, P4_AFinalFailureIsADeadLetterAtOnce) {
   const std::string id = push("charge");
   ASSERT_TRUE(begin());
   EXPECT_EQ(queue_->ended(id_, TryOutcome::kHopeless, "refused").next, TryEnd::kDead);
-  EXPECT_EQ(get(id)["state"], "dead");
-  EXPECT_EQ(get(id)["last_error"], "refused");
+  EXPECT_TRUE(has(get(id), {{"state", "dead"}, {"last_error", "refused"}}));
 }
 
 TEST_F(QueueTest, ADeadLetterThatIsRetriedComesLastAndItsAttemptsAreForgotten) {
@@ -543,9 +536,8 @@ TEST_F(QueueTest, AHundredThousandItemsCostNoMemory) {
   queue_.emplace(*database_, clock_, random_, settings_);
   queue_->load();
   for (int i = 0; i < 100; ++i) {
-    const auto item = queue_->begin_next();
-    ASSERT_TRUE(item);
-    ASSERT_EQ(queue_->ended(item->id, TryOutcome::kDone).next, TryEnd::kDone);
+    const auto item = queue_->begin_next().value();
+    ASSERT_EQ(queue_->ended(item.id, TryOutcome::kDone).next, TryEnd::kDone);
     ASSERT_TRUE(queue_->push({.callback = "b"}));
   }
   const std::size_t after = ::mallinfo2().uordblks;

@@ -13,9 +13,7 @@ class ScheduleClockTest : public SchedulesFixture {
  protected:
   // When the only schedule of a callback is due.
   std::int64_t time_of(std::string_view callback) {
-    ScheduleFilter filter;
-    filter.callback = callback;
-    return list(filter)[0]["time"].get<std::int64_t>();
+    return list({.callback = callback})[0]["time"].get<std::int64_t>();
   }
   // How many runs begin within a time, looked at each second.
   int runs_within(std::chrono::seconds time) {
@@ -55,15 +53,12 @@ TEST_F(ScheduleClockTest, P4_IntervalsAndDelaysKeepTheirLengthThroughAnyJump) {
 TEST_F(ScheduleClockTest, P4_AJumpDuringARunNeitherStormsNorStalls) {
   for (const hours jump : {hours(-1), hours(1)}) {
     for (const Overlap overlap : {Overlap::kSkip, Overlap::kQueue}) {
-      ScheduleRequest request = every_fixed(10'000);
-      request.overlap = overlap;
-      const auto interval = create(request);
+      const auto interval = create(with(every_fixed(10'000), overlap));
       clock_.advance(seconds(10));
-      const auto run = begin();
-      ASSERT_TRUE(run);
+      const ScheduleRun run = begin().value();
       set_wall_by(jump);
       clock_.advance(seconds(1));
-      end(*run);
+      end(run);
       const int runs = runs_within(seconds(100));
       EXPECT_GE(runs, 9);
       EXPECT_LE(runs, 11);
@@ -154,10 +149,9 @@ TEST_F(ScheduleClockTest, ARunThatAClockAheadBeganIsDueAtOnceAfterARestart) {
   drop();
   set_wall_by(hours(-5));
   open();
-  const auto run = begin();
-  ASSERT_TRUE(run);
-  EXPECT_EQ(run->late_ms, 0) << "never less";
-  EXPECT_EQ(end(*run).next_ms, now() + 60'000);
+  const ScheduleRun run = begin().value();
+  EXPECT_EQ(run.late_ms, 0) << "never less";
+  EXPECT_EQ(end(run).next_ms, now() + 60'000);
 }
 
 TEST_F(ScheduleClockTest, SmallStepsAreNoJumps) {

@@ -42,10 +42,9 @@ TEST_F(ScheduleDeadTest, AnIdempotentRequestTakesThePlaceOfADeadOneThatIsLikeIt)
   EXPECT_FALSE(schedules_->get(old));
   EXPECT_EQ(schedules_->size(), 1U) << "dead ones do not pile up";
   clock_.advance(std::chrono::seconds(1));
-  const auto run = begin();
-  ASSERT_TRUE(run);
-  EXPECT_EQ(run->id, created.id);
-  end(*run);
+  const ScheduleRun run = begin().value();
+  EXPECT_EQ(run.id, created.id);
+  end(run);
   EXPECT_FALSE(create(every(1'000)).created) << "now it is one that waits";
 }
 
@@ -62,8 +61,7 @@ TEST_F(ScheduleDeadTest, TheExchangeIsOneTransaction) {
 }
 
 TEST_F(ScheduleDeadTest, AnIdempotentDelayTakesItsPlaceAndAnotherRequestDoesNot) {
-  ScheduleRequest request = delay(0);
-  request.idempotent = Idempotent::kNo;
+  ScheduleRequest request = with(delay(0), Idempotent::kNo);
   const std::string old = dead(request);
   create(request);
   EXPECT_EQ(state(old), "dead") << "it asked for one more";
@@ -76,9 +74,7 @@ TEST_F(ScheduleDeadTest, AnIdempotentDelayTakesItsPlaceAndAnotherRequestDoesNot)
 
 TEST_F(ScheduleDeadTest, OneThatWaitsBesideADeadOneIsTheOneThatIsGiven) {
   const std::string old = dead(every(1'000));
-  ScheduleRequest second = every(1'000);
-  second.idempotent = Idempotent::kNo;
-  const auto waiting = create(second);
+  const auto waiting = create(with(every(1'000), Idempotent::kNo));
   const auto found = create(every(1'000));
   EXPECT_FALSE(found.created);
   EXPECT_EQ(found.id, waiting.id);
@@ -94,23 +90,21 @@ TEST_F(ScheduleDeadTest, TheExchangeNeedsNoRoomForOneMore) {
 }
 
 TEST_F(ScheduleDeadTest, RunsOfADeadScheduleThatAreNotOverGoOnUnderTheNewOne) {
-  ScheduleRequest request = every_fixed(3'600'000);
-  request.overlap = Overlap::kAllow;
+  const ScheduleRequest request = with(every_fixed(3'600'000), Overlap::kAllow);
   const std::string old = create(request).id;
   clock_.advance(hours(1));
   crash_in_runs(1);
   clock_.advance(hours(1));
   ASSERT_TRUE(begin() && begin()) << "the interrupted one, and the next";
   crash_in_its_work();
-  const auto other = begin();
-  ASSERT_TRUE(other);
+  const ScheduleRun other = begin().value();
   EXPECT_EQ(record(old)["last_error"],
             "its work has ended the process as often as fibers.max_crashes allows");
   const auto created = create(request);
   EXPECT_TRUE(created.created);
   EXPECT_FALSE(schedules_->get(old));
   EXPECT_EQ(state(created.id), "running");
-  EXPECT_EQ(end(*other).id, created.id);
+  EXPECT_EQ(end(other).id, created.id);
   EXPECT_EQ(record(created.id)["runs"], 1);
   EXPECT_EQ(state(created.id), "waiting");
   clock_.advance(hours(1));

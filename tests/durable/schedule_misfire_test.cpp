@@ -46,9 +46,9 @@ TEST_F(ScheduleMisfireTest, AllOverdueOneShotRowsRun) {
 // Three occurrences were missed; the first of the runs for them takes so long that two more come.
 TEST_F(ScheduleMisfireTest, WhatComesWhileMissedOccurrencesRunIsAnOverlap) {
   for (const Overlap overlap : {Overlap::kSkip, Overlap::kQueue}) {
-    ScheduleRequest request = every_fixed(60'000, overlap == Overlap::kSkip ? "skip" : "queue");
-    request.misfire = Misfire::kAll;
-    request.overlap = overlap;
+    const ScheduleRequest request =
+        with(with(every_fixed(60'000, overlap == Overlap::kSkip ? "skip" : "queue"), Misfire::kAll),
+             overlap);
     const std::int64_t start = now();
     const std::string id = create(request).id;
     crash();
@@ -71,9 +71,7 @@ TEST_F(ScheduleMisfireTest, WhatComesWhileMissedOccurrencesRunIsAnOverlap) {
 }
 
 TEST_F(ScheduleMisfireTest, MisfireSkipRunsNothingThatIsMoreThanAMinuteLate) {
-  ScheduleRequest request = cron("0 * * * *");
-  request.misfire = Misfire::kSkip;
-  const auto created = create(request);
+  const auto created = create(with(cron("0 * * * *"), Misfire::kSkip));
   clock_.advance(hours(1) + seconds(60));
   auto run = begin();
   ASSERT_TRUE(run) << "a minute is not more than a minute";
@@ -94,9 +92,7 @@ TEST_F(ScheduleMisfireTest, MisfireSkipRunsNothingThatIsMoreThanAMinuteLate) {
 }
 
 TEST_F(ScheduleMisfireTest, MisfireSkipLetsAOneShotRowGo) {
-  ScheduleRequest request = delay(0);
-  request.misfire = Misfire::kSkip;
-  create(request);
+  create(with(delay(0), Misfire::kSkip));
   clock_.advance(seconds(61));
   EXPECT_FALSE(begin());
   EXPECT_EQ(schedules_->size(), 0U);
@@ -104,9 +100,7 @@ TEST_F(ScheduleMisfireTest, MisfireSkipLetsAOneShotRowGo) {
 }
 
 TEST_F(ScheduleMisfireTest, MisfireSkipHoldsForNoRunThatWasBegun) {
-  ScheduleRequest request = delay(0);
-  request.misfire = Misfire::kSkip;
-  create(request);
+  create(with(delay(0), Misfire::kSkip));
   ASSERT_TRUE(begin());
   crash();
   clock_.advance(hours(3));
@@ -115,9 +109,8 @@ TEST_F(ScheduleMisfireTest, MisfireSkipHoldsForNoRunThatWasBegun) {
 
 TEST_F(ScheduleMisfireTest, MisfireAllRunsTheLastFewOldestFirst) {
   for (const bool by_cron : {true, false}) {
-    ScheduleRequest request = by_cron ? cron("0 * * * *") : every_fixed(3'600'000);
-    request.misfire = Misfire::kAll;
-    request.misfire_limit = 3;
+    const ScheduleRequest request =
+        with(by_cron ? cron("0 * * * *") : every_fixed(3'600'000), Misfire::kAll, 3);
     const std::int64_t start = now();
     const auto created = create(request);
     clock_.advance(hours(10) + minutes(1));
@@ -138,18 +131,14 @@ TEST_F(ScheduleMisfireTest, MisfireAllRunsTheLastFewOldestFirst) {
 }
 
 TEST_F(ScheduleMisfireTest, MisfireAllOfAnIntervalEndsWithItsLength) {
-  ScheduleRequest request = every(1'000);
-  request.misfire = Misfire::kAll;
-  create(request);
+  create(with(every(1'000), Misfire::kAll));
   clock_.advance(milliseconds(3'500));
   EXPECT_EQ(run_all(), "tick tick tick ");
   EXPECT_EQ(schedules_->wake().at_ms, now() + 1'000);
 }
 
 TEST_F(ScheduleMisfireTest, MisfireAllGoesOnAfterACrashInTheMiddle) {
-  ScheduleRequest request = cron("0 * * * *");
-  request.misfire = Misfire::kAll;
-  create(request);
+  create(with(cron("0 * * * *"), Misfire::kAll));
   clock_.advance(hours(3));
   end(*begin());
   ASSERT_TRUE(begin());
@@ -172,22 +161,15 @@ TEST_F(ScheduleMisfireTest, WhatCameWhileAnInterruptedRunWasAwayIsMissed) {
 }
 
 TEST_F(ScheduleMisfireTest, YearsOfMissedTicksCostNothing) {
-  ScheduleRequest request = cron("* * * * * *");
-  request.misfire = Misfire::kAll;
-  request.misfire_limit = 5;
-  create(request);
-  ScheduleRequest interval = every_fixed(1, "fast");
-  interval.misfire = Misfire::kAll;
-  interval.misfire_limit = 5;
-  create(interval);
+  create(with(cron("* * * * * *"), Misfire::kAll, 5));
+  create(with(every_fixed(1, "fast"), Misfire::kAll, 5));
   clock_.advance(hours(24 * 365 * 20));
   const auto start = std::chrono::steady_clock::now();
   std::string ran;
   for (int i = 0; i < 10; ++i) {
-    const auto run = begin();
-    ASSERT_TRUE(run);
-    ran += run->callback + " ";
-    end(*run);
+    const ScheduleRun run = begin().value();
+    ran += run.callback + " ";
+    end(run);
   }
   EXPECT_FALSE(begin());
   // One by one they would take many minutes.
@@ -208,8 +190,7 @@ TEST_F(ScheduleMisfireTest, OverlapSkipLeavesOutWhatComesDuringARun) {
 }
 
 TEST_F(ScheduleMisfireTest, OverlapQueueRunsOneRightAfter) {
-  ScheduleRequest request = cron("* * * * *");
-  request.overlap = Overlap::kQueue;
+  ScheduleRequest request = with(cron("* * * * *"), Overlap::kQueue);
   request.misfire = Misfire::kSkip;  // an occurrence that waits for a run is not too late
   create(request);
   clock_.advance(minutes(1));
@@ -217,41 +198,34 @@ TEST_F(ScheduleMisfireTest, OverlapQueueRunsOneRightAfter) {
   const auto run = begin();
   clock_.advance(minutes(3) + seconds(10));
   end(*run);
-  const auto queued = begin();
-  ASSERT_TRUE(queued);
-  EXPECT_EQ(body(*queued)["scheduled_for"], first + 60'000);
-  EXPECT_EQ(queued->missed, 2U);
+  const ScheduleRun queued = begin().value();
+  EXPECT_EQ(body(queued)["scheduled_for"], first + 60'000);
+  EXPECT_EQ(queued.missed, 2U);
   EXPECT_EQ(notes(What::kOverlapped), 2U);
-  EXPECT_EQ(end(*queued).next_ms, now() + 50'000) << "one, not three";
+  EXPECT_EQ(end(queued).next_ms, now() + 50'000) << "one, not three";
   EXPECT_FALSE(schedules_->due());
 }
 
 TEST_F(ScheduleMisfireTest, OverlapQueueAlsoSeesWhatCameBetweenTries) {
-  ScheduleRequest request = cron("* * * * *");
-  request.overlap = Overlap::kQueue;
-  create(request);
+  create(with(cron("* * * * *"), Overlap::kQueue));
   clock_.advance(minutes(1));
   end(*begin(), TryOutcome::kFailed);
   clock_.advance(minutes(1));
-  const auto second_try = begin();
-  ASSERT_TRUE(second_try);
-  EXPECT_EQ(second_try->attempt, 2);
-  end(*second_try);
+  const ScheduleRun second_try = begin().value();
+  EXPECT_EQ(second_try.attempt, 2);
+  end(second_try);
   EXPECT_EQ(run_all(), "tick ");
 }
 
 TEST_F(ScheduleMisfireTest, OverlapAllowRunsBeside) {
-  ScheduleRequest request = cron("* * * * *");
-  request.overlap = Overlap::kAllow;
-  const auto created = create(request);
+  const auto created = create(with(cron("* * * * *"), Overlap::kAllow));
   std::vector<ScheduleRun> runs;
   for (int i = 0; i < 3; ++i) {
     clock_.advance(minutes(1));
-    const auto run = begin();
-    ASSERT_TRUE(run);
-    EXPECT_EQ(run->id, created.id) << "its own id, not one of ours";
-    EXPECT_EQ(body(*run)["id"], created.id);
-    runs.push_back(*run);
+    const ScheduleRun run = begin().value();
+    EXPECT_EQ(run.id, created.id) << "its own id, not one of ours";
+    EXPECT_EQ(body(run)["id"], created.id);
+    runs.push_back(run);
   }
   EXPECT_EQ(schedules_->runs().line().claimed().size(), 3U);
   EXPECT_EQ(schedules_->size(), 1U);
@@ -266,21 +240,17 @@ TEST_F(ScheduleMisfireTest, OverlapAllowRunsBeside) {
   EXPECT_EQ(end(runs[2]).next, Next::kWaiting);
   EXPECT_EQ(state(created.id), "waiting");
   clock_.advance(seconds(1));
-  const auto again = begin();
-  ASSERT_TRUE(again);
-  EXPECT_EQ(again->attempt, 2);
+  const ScheduleRun again = begin().value();
+  EXPECT_EQ(again.attempt, 2);
   EXPECT_EQ(state(created.id), "running");
-  EXPECT_EQ(body(*again)["scheduled_for"], body(runs[0])["scheduled_for"]);
-  end(*again);
-  EXPECT_EQ(record(created.id)["runs"], 4);
-  EXPECT_EQ(record(created.id)["failures"], 1);
+  EXPECT_EQ(body(again)["scheduled_for"], body(runs[0])["scheduled_for"]);
+  end(again);
+  EXPECT_TRUE(has(record(created.id), {{"runs", 4}, {"failures", 1}}));
   EXPECT_FALSE(schedules_->due());
 }
 
 TEST_F(ScheduleMisfireTest, OverlappingRunsAreDeliveredAgainAfterACrash) {
-  ScheduleRequest request = every_fixed(1'000);
-  request.overlap = Overlap::kAllow;
-  const auto created = create(request);
+  const auto created = create(with(every_fixed(1'000), Overlap::kAllow));
   for (int i = 0; i < 2; ++i) {
     clock_.advance(seconds(1));
     ASSERT_TRUE(begin());
@@ -297,9 +267,7 @@ TEST_F(ScheduleMisfireTest, OverlappingRunsAreDeliveredAgainAfterACrash) {
 }
 
 TEST_F(ScheduleMisfireTest, CancelAndPauseReachOverlappingRuns) {
-  ScheduleRequest request = every_fixed(1'000);
-  request.overlap = Overlap::kAllow;
-  const auto created = create(request);
+  const auto created = create(with(every_fixed(1'000), Overlap::kAllow));
   clock_.advance(seconds(1));
   const auto first = begin();
   end(*first, TryOutcome::kFailed);
@@ -307,10 +275,9 @@ TEST_F(ScheduleMisfireTest, CancelAndPauseReachOverlappingRuns) {
   clock_.advance(seconds(5));
   EXPECT_FALSE(begin()) << "neither the next nor the second try";
   ASSERT_TRUE(schedules_->pause(created.id, false));
-  const auto second = begin();
-  ASSERT_TRUE(second);
+  const ScheduleRun second = begin().value();
   ASSERT_TRUE(schedules_->cancel(created.id));
-  EXPECT_EQ(end(*second).next, Next::kCancelled);
+  EXPECT_EQ(end(second).next, Next::kCancelled);
   EXPECT_FALSE(begin());
   EXPECT_EQ(schedules_->size(), 0U);
   crash();
@@ -320,9 +287,7 @@ TEST_F(ScheduleMisfireTest, CancelAndPauseReachOverlappingRuns) {
 TEST_F(ScheduleMisfireTest, OverlappingRunsThatPileUpAreLeftOut) {
   settings_.max_running = 2;
   crash();
-  ScheduleRequest request = every_fixed(1'000);
-  request.overlap = Overlap::kAllow;
-  request.max_attempts = 1'000;
+  ScheduleRequest request = with_attempts(with(every_fixed(1'000), Overlap::kAllow), 1'000);
   request.retry_base_ms = request.retry_max_ms = 24 * 3'600'000;
   create(request);
   for (int i = 0; i < 10; ++i) {
@@ -335,9 +300,7 @@ TEST_F(ScheduleMisfireTest, OverlappingRunsThatPileUpAreLeftOut) {
 TEST_F(ScheduleMisfireTest, AnOverlappingRunThatKillsTheProcessMakesTheScheduleDead) {
   max_crashes_ = 2;
   crash();
-  ScheduleRequest request = every_fixed(3'600'000);
-  request.overlap = Overlap::kAllow;
-  const auto created = create(request);
+  const auto created = create(with(every_fixed(3'600'000), Overlap::kAllow));
   clock_.advance(hours(1));
   crash_in_runs(2);
   EXPECT_FALSE(begin());
@@ -349,18 +312,15 @@ TEST_F(ScheduleMisfireTest, AnOverlappingRunThatKillsTheProcessMakesTheScheduleD
 TEST_F(ScheduleMisfireTest, AnOverlappingRunThatEndsWellLeavesWhyTheScheduleDied) {
   max_crashes_ = 2;
   crash();
-  ScheduleRequest request = every_fixed(3'600'000);
-  request.overlap = Overlap::kAllow;
-  const auto created = create(request);
+  const auto created = create(with(every_fixed(3'600'000), Overlap::kAllow));
   clock_.advance(hours(1));
   crash_in_runs(1);
   clock_.advance(hours(1));
   ASSERT_TRUE(begin() && begin()) << "the interrupted one, and the next";
   crash_in_its_work();
-  const auto other = begin();
-  ASSERT_TRUE(other);
+  const ScheduleRun other = begin().value();
   const Json died = record(created.id);
-  end(*other);
+  end(other);
   EXPECT_EQ(died["last_error"],
             "its work has ended the process as often as fibers.max_crashes allows");
   EXPECT_EQ(record(created.id)["last_error"], died["last_error"]);
@@ -368,18 +328,15 @@ TEST_F(ScheduleMisfireTest, AnOverlappingRunThatEndsWellLeavesWhyTheScheduleDied
 }
 
 TEST_F(ScheduleMisfireTest, AnOverlappingRunWithoutACallbackMakesTheScheduleMissing) {
-  ScheduleRequest request = cron("* * * * *");
-  request.overlap = Overlap::kAllow;
-  const auto created = create(request);
+  const auto created = create(with(cron("* * * * *"), Overlap::kAllow));
   clock_.advance(minutes(1));
   const std::int64_t due = now();
   EXPECT_EQ(end(*begin(), TryOutcome::kNeedsCode).next, Next::kMissing);
   EXPECT_EQ(state(created.id), "missing");
   crash();
-  const auto run = begin();
-  ASSERT_TRUE(run);
-  EXPECT_EQ(body(*run)["scheduled_for"], due);
-  end(*run);
+  const ScheduleRun run = begin().value();
+  EXPECT_EQ(body(run)["scheduled_for"], due);
+  end(run);
   EXPECT_EQ(state(created.id), "waiting");
 }
 

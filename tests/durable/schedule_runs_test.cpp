@@ -22,12 +22,11 @@ TEST_F(ScheduleRunsTest, TheBodyTellsWhatIsRunAndWhen) {
   request.payload = R"({"to":"you"})";
   const auto created = create(request);
   clock_.advance(milliseconds(130));
-  const auto run = begin();
-  ASSERT_TRUE(run);
-  EXPECT_EQ(run->callback, "greet");
-  EXPECT_EQ(run->id, created.id);
-  EXPECT_EQ(run->attempt, 1);
-  EXPECT_EQ(run->late_ms, 30);
+  const ScheduleRun run = begin().value();
+  EXPECT_EQ(run.callback, "greet");
+  EXPECT_EQ(run.id, created.id);
+  EXPECT_EQ(run.attempt, 1);
+  EXPECT_EQ(run.late_ms, 30);
   const Json expected = {{"id", created.id},
                          {"type", "delay"},
                          {"payload", {{"to", "you"}}},
@@ -35,7 +34,7 @@ TEST_F(ScheduleRunsTest, TheBodyTellsWhatIsRunAndWhen) {
                          {"late_ms", 30},
                          {"attempt", 1},
                          {"missed", 0}};
-  EXPECT_EQ(body(*run), expected);
+  EXPECT_EQ(body(run), expected);
 }
 
 TEST_F(ScheduleRunsTest, NothingBeginsEarly) {
@@ -54,10 +53,9 @@ TEST_F(ScheduleRunsTest, P2_AOneShotRowGoesInTheTransactionThatReportsItsRun) {
   EXPECT_EQ(schedules_->runs().ended(run->run, TryOutcome::kDone, "").next, Next::kGone);
   crash();  // before the commit
   EXPECT_EQ(schedules_->size(), 1U);
-  const auto again = begin();
-  ASSERT_TRUE(again);
-  EXPECT_EQ(again->id, created.id);
-  end(*again);
+  const ScheduleRun again = begin().value();
+  EXPECT_EQ(again.id, created.id);
+  end(again);
   crash();
   EXPECT_EQ(schedules_->size(), 0U);
 }
@@ -118,11 +116,10 @@ TEST_F(ScheduleRunsTest, AFixedRateKeepsItsBeat) {
   const std::int64_t start = now();
   clock_.advance(milliseconds(1'010));
   for (int beat = 1; beat <= 5; ++beat) {
-    const auto run = begin();
-    ASSERT_TRUE(run);
-    EXPECT_EQ(body(*run)["scheduled_for"], start + beat * 1'000);
+    const ScheduleRun run = begin().value();
+    EXPECT_EQ(body(run)["scheduled_for"], start + beat * 1'000);
     clock_.advance(milliseconds(250));
-    EXPECT_EQ(end(*run).next_ms, start + (beat + 1) * 1'000);
+    EXPECT_EQ(end(run).next_ms, start + (beat + 1) * 1'000);
     clock_.advance(milliseconds(750));
   }
 }
@@ -142,9 +139,7 @@ TEST_F(ScheduleRunsTest, ACronScheduleRunsAtItsTimesAndNotTwice) {
 }
 
 TEST_F(ScheduleRunsTest, TheRecordTellsOfTheLastRun) {
-  ScheduleRequest request = every(1'000);
-  request.max_attempts = 1;
-  const auto created = create(request);
+  const auto created = create(with_attempts(every(1'000), 1));
   clock_.advance(seconds(1));
   const std::int64_t began = now();
   auto run = begin();
@@ -152,23 +147,19 @@ TEST_F(ScheduleRunsTest, TheRecordTellsOfTheLastRun) {
   clock_.advance(milliseconds(20));
   end(*run, TryOutcome::kFailed, "no \"coffee\"");
   Json seen = record(created.id);
-  EXPECT_EQ(seen["last_run"], began);
-  EXPECT_EQ(seen["last_error"], "no \"coffee\"");
-  EXPECT_EQ(seen["runs"], 1);
-  EXPECT_EQ(seen["failures"], 1);
-  EXPECT_EQ(seen["time"], now() + 1'000);
+  EXPECT_TRUE(has(seen, {{"last_run", began},
+                         {"last_error", "no \"coffee\""},
+                         {"runs", 1},
+                         {"failures", 1},
+                         {"time", now() + 1'000}}));
   clock_.advance(seconds(1));
   end(*begin());
   seen = record(created.id);
-  EXPECT_TRUE(seen["last_error"].is_null());
-  EXPECT_EQ(seen["runs"], 2);
-  EXPECT_EQ(seen["failures"], 1);
+  EXPECT_TRUE(has(seen, {{"last_error", nullptr}, {"runs", 2}, {"failures", 1}}));
 }
 
 TEST_F(ScheduleRunsTest, AnErrorOfAnyBytesAndLengthIsKeptShort) {
-  ScheduleRequest request = every(100);
-  request.max_attempts = 1;
-  const auto created = create(request);
+  const auto created = create(with_attempts(every(100), 1));
   clock_.advance(seconds(1));
   end(*begin(), TryOutcome::kFailed, "\xff" + std::string(100'000, 'e'));
   EXPECT_LE(record(created.id)["last_error"].get<std::string>().size(), 4'200U);
@@ -194,11 +185,10 @@ TEST_F(ScheduleRunsTest, ARowThatIsCancelledWhileItRunsIsCancelled) {
   for (const ScheduleRequest& request : {delay(0), every(1), cron("* * * * * *")}) {
     const auto created = create(request);
     clock_.advance(seconds(2));
-    const auto run = begin();
-    ASSERT_TRUE(run);
+    const ScheduleRun run = begin().value();
     ASSERT_TRUE(schedules_->cancel(created.id));
     const auto other = create(delay(60'000));  // may take its place in the table
-    EXPECT_EQ(end(*run, TryOutcome::kFailed).next, Next::kCancelled);
+    EXPECT_EQ(end(run, TryOutcome::kFailed).next, Next::kCancelled);
     EXPECT_EQ(state(other.id), "waiting");
     ASSERT_TRUE(schedules_->cancel(other.id));
     EXPECT_EQ(schedules_->size(), 0U);
@@ -209,16 +199,13 @@ TEST_F(ScheduleRunsTest, ARowThatIsCancelledWhileItRunsIsCancelled) {
 // ---- tries --------------------------------------------------------------------------------------
 
 TEST_F(ScheduleRunsTest, ARunIsTriedAgainUntilItSucceeds) {
-  ScheduleRequest request = delay(0);
-  request.max_attempts = 5;
-  const auto created = create(request);
+  const auto created = create(with_attempts(delay(0), 5));
   const std::int64_t due = now();
   for (int attempt = 1; attempt <= 4; ++attempt) {
-    const auto run = begin();
-    ASSERT_TRUE(run);
-    EXPECT_EQ(run->attempt, attempt);
-    EXPECT_EQ(body(*run)["scheduled_for"], due);
-    const ScheduleEnd ended = end(*run, TryOutcome::kFailed);
+    const ScheduleRun run = begin().value();
+    EXPECT_EQ(run.attempt, attempt);
+    EXPECT_EQ(body(run)["scheduled_for"], due);
+    const ScheduleEnd ended = end(run, TryOutcome::kFailed);
     EXPECT_EQ(ended.next, Next::kRetry);
     EXPECT_LT(ended.next_ms - now(), 100 << attempt) << "full jitter, below the doubled base";
     EXPECT_EQ(schedules_->wake().at_ms, ended.next_ms);
@@ -261,10 +248,9 @@ TEST_F(ScheduleRunsTest, AThrowingIntervalSurvives) {
   for (int round = 0; round < 4; ++round) {
     clock_.advance(seconds(3));
     for (int attempt = 1; attempt <= 3; ++attempt) {
-      const auto run = begin();
-      ASSERT_TRUE(run);
-      EXPECT_EQ(run->attempt, attempt) << "each occurrence has all its tries";
-      EXPECT_EQ(end(*run, TryOutcome::kFailed).next, attempt < 3 ? Next::kRetry : Next::kWaiting);
+      const ScheduleRun run = begin().value();
+      EXPECT_EQ(run.attempt, attempt) << "each occurrence has all its tries";
+      EXPECT_EQ(end(run, TryOutcome::kFailed).next, attempt < 3 ? Next::kRetry : Next::kWaiting);
       if (attempt < 3) clock_.advance(milliseconds(*schedules_->wake().at_ms - now()));
     }
   }
@@ -291,10 +277,9 @@ TEST_F(ScheduleRunsTest, ARunOfADeadInstanceIsDueAtOnce) {
   crash();
   EXPECT_EQ(state(created.id), "waiting");
   EXPECT_TRUE(schedules_->due());
-  const auto again = begin();
-  ASSERT_TRUE(again);
-  EXPECT_EQ(again->attempt, 1) << "a crash uses up no try";
-  EXPECT_EQ(body(*again)["scheduled_for"], now());
+  const ScheduleRun again = begin().value();
+  EXPECT_EQ(again.attempt, 1) << "a crash uses up no try";
+  EXPECT_EQ(body(again)["scheduled_for"], now());
 }
 
 TEST_F(ScheduleRunsTest, P1_ARunThatKillsTheProcessAgainAndAgainIsDeadAndKept) {
@@ -305,8 +290,7 @@ TEST_F(ScheduleRunsTest, P1_ARunThatKillsTheProcessAgainAndAgainIsDeadAndKept) {
   EXPECT_FALSE(begin());
   EXPECT_EQ(notes(What::kDead), 1U);
   const Json dead = record(created.id);
-  EXPECT_EQ(dead["state"], "dead");
-  EXPECT_TRUE(dead["time"].is_null());
+  EXPECT_TRUE(has(dead, {{"state", "dead"}, {"time", nullptr}}));
   EXPECT_NE(dead["last_error"].get<std::string>().find("fibers.max_crashes"), std::string::npos);
   EXPECT_TRUE(schedules_->wake().none()) << "a dead one wakes nobody";
   crash();
@@ -336,9 +320,7 @@ TEST_F(ScheduleRunsTest, ARunThatComesToAnEndForgetsTheInterruptions) {
 TEST_F(ScheduleRunsTest, FailuresAreNoInterruptions) {
   max_crashes_ = 2;
   crash();
-  ScheduleRequest request = delay(0);
-  request.max_attempts = 10;
-  create(request);
+  create(with_attempts(delay(0), 10));
   for (int attempt = 1; attempt < 10; ++attempt) {
     EXPECT_EQ(end(*begin(), TryOutcome::kFailed).next, Next::kRetry);
     clock_.advance(seconds(3));
@@ -376,9 +358,7 @@ TEST_F(ScheduleRunsTest, AnInstanceThatGoesBeginsNothingMoreAndIsToBeWokenAtOnce
 }
 
 TEST_F(ScheduleRunsTest, AHostFailureNeverTakesARow) {
-  ScheduleRequest request = delay(0);
-  request.max_attempts = 2;
-  const auto created = create(request);
+  const auto created = create(with_attempts(delay(0), 2));
   end(*begin(), TryOutcome::kFailed);
   for (int failure = 0; failure < 5; ++failure) {
     clock_.advance(seconds(2));
@@ -422,17 +402,14 @@ TEST_F(ScheduleRunsTest, AMissingCallbackOfARecurringRowStandsForWhatItMissed) {
   clock_.advance(hours(1));
   end(*begin(), TryOutcome::kNeedsCode);
   clock_.advance(milliseconds(hours(5)));
-  const auto run = begin();
-  ASSERT_TRUE(run);
-  EXPECT_EQ(run->missed, 5U);
-  end(*run);
+  const ScheduleRun run = begin().value();
+  EXPECT_EQ(run.missed, 5U);
+  end(run);
   EXPECT_EQ(state(created.id), "waiting");
 }
 
 TEST_F(ScheduleRunsTest, AMissingOneShotIsKeptHoweverLateAndStrict) {
-  ScheduleRequest request = delay(0);
-  request.misfire = Misfire::kSkip;
-  create(request);
+  create(with(delay(0), Misfire::kSkip));
   end(*begin(), TryOutcome::kNeedsCode);
   clock_.advance(hours(48));
   EXPECT_TRUE(begin());

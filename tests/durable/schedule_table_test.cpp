@@ -1,5 +1,6 @@
 #include "durable/schedule_table.hpp"
 
+#include "durable/json_members.hpp"
 #include "json/json.hpp"
 #include "storage/agent_schema.hpp"
 #include "support/temp_directory.hpp"
@@ -80,23 +81,22 @@ TEST_F(ScheduleTableTest, ARowComesBackAsItWasWritten) {
   table_->update(row);
   database_->commit();
   open();
-  const auto back = table_->find("i");
-  ASSERT_TRUE(back);
-  EXPECT_EQ(schedule_record(*back, "[1]"), schedule_record(row, table_->payload(back->seq)));
-  EXPECT_EQ(run_body(*back, "1", 2), run_body(row, "1", 2));
-  EXPECT_EQ(*back->key, "like i");
-  EXPECT_EQ(back->type, "delay");
-  EXPECT_TRUE(back->paused && back->dead && back->over && !back->owed && back->fixed_rate);
-  EXPECT_EQ(back->length_ms, 31);
-  EXPECT_EQ(back->scheduled_for, 32);
-  EXPECT_EQ(back->begun_at, 33);
-  EXPECT_EQ(back->catch_up_until, 34);
-  EXPECT_EQ(back->last_run, 43);
-  EXPECT_EQ(back->set_at_ms, 35);
-  EXPECT_EQ(back->missing, 36);
-  EXPECT_EQ(back->running, 37);
-  EXPECT_EQ(back->interruptions, 39);
-  EXPECT_EQ(back->created_at_ms, 50);
+  const auto back = table_->find("i").value();
+  EXPECT_EQ(schedule_record(back, "[1]"), schedule_record(row, table_->payload(back.seq)));
+  EXPECT_EQ(run_body(back, "1", 2), run_body(row, "1", 2));
+  EXPECT_EQ(back.key, "like i");
+  EXPECT_EQ(back.type, "delay");
+  EXPECT_TRUE(back.paused && back.dead && back.over && !back.owed && back.fixed_rate);
+  EXPECT_EQ(back.length_ms, 31);
+  EXPECT_EQ(back.scheduled_for, 32);
+  EXPECT_EQ(back.begun_at, 33);
+  EXPECT_EQ(back.catch_up_until, 34);
+  EXPECT_EQ(back.last_run, 43);
+  EXPECT_EQ(back.set_at_ms, 35);
+  EXPECT_EQ(back.missing, 36);
+  EXPECT_EQ(back.running, 37);
+  EXPECT_EQ(back.interruptions, 39);
+  EXPECT_EQ(back.created_at_ms, 50);
 }
 
 TEST_F(ScheduleTableTest, TheViewShowsARow) {
@@ -185,8 +185,7 @@ TEST_F(ScheduleTableTest, TheListIsByTimeThenAgeAndTheTimelessLast) {
   const auto soon = insert("soon", 200);
   const auto also = insert("also", 200);
   EXPECT_EQ(ids(table_->list({})), (RowIds{soon.id, also.id, late.id, never.id}));
-  ScheduleFilter filter;
-  filter.after = "soon";
+  ScheduleFilter filter{.after = "soon"};
   EXPECT_EQ(ids(table_->list(filter)), (RowIds{also.id, late.id, never.id}));
   filter.after = "never";
   EXPECT_EQ(ids(table_->list(filter)), RowIds{});
@@ -284,10 +283,7 @@ TEST(ScheduleRowTest, ARunBearsTheNameOfItsSchedule) {
   row.attempts = 2;
   row.missed = 9;
   const Json body = *parse_json(run_body(row, "1", 5));
-  EXPECT_EQ(body["id"], "schedule");
-  EXPECT_EQ(body["attempt"], 3);
-  EXPECT_EQ(body["missed"], 9);
-  EXPECT_EQ(body["late_ms"], 5);
+  EXPECT_TRUE(has(body, {{"id", "schedule"}, {"attempt", 3}, {"missed", 9}, {"late_ms", 5}}));
 }
 
 TEST_F(ScheduleTableTest, AScheduleOfADistantYearDoesNotWaitForCode) {

@@ -73,10 +73,9 @@ TEST_F(ScheduleZonesTest, OneThatIsDueWhileZonesCannotBeReadIsKeptAndRunsOnceThe
   EXPECT_GE(next_look(created.id) - now(), 20'000) << "the waits grow";
   zones = Zones::kThere;
   clock_.advance(minutes(1));
-  const auto run = begin();
-  ASSERT_TRUE(run);
-  EXPECT_EQ(body(*run)["scheduled_for"], due);
-  end(*run);
+  const ScheduleRun run = begin().value();
+  EXPECT_EQ(body(run)["scheduled_for"], due);
+  end(run);
   EXPECT_EQ(state(created.id), "waiting");
   EXPECT_TRUE(record(created.id)["last_error"].is_null());
   EXPECT_EQ(next_look(created.id), due + 3'600'000);
@@ -87,10 +86,9 @@ TEST_F(ScheduleZonesTest,
   const auto created = create(hourly());
   advance_to_full_hour();
   const std::int64_t due = now();
-  const auto run = begin();
-  ASSERT_TRUE(run);
+  const auto run = begin().value();
   zones = Zones::kUnavailable;
-  end(*run);
+  end(run);
   EXPECT_EQ(reasons(What::kPutOff), Reasons{"zones cannot be read"});
   EXPECT_EQ(state(created.id), "missing");
   clock_.advance(seconds(20));
@@ -104,20 +102,16 @@ TEST_F(ScheduleZonesTest,
   EXPECT_FALSE(begin()) << "it has run";
   EXPECT_EQ(state(created.id), "waiting");
   EXPECT_EQ(next_look(created.id), due + 3'600'000);
-  EXPECT_TRUE(record(created.id)["last_error"].is_null());
-  EXPECT_EQ(record(created.id)["runs"], 1);
+  EXPECT_TRUE(has(record(created.id), {{"last_error", nullptr}, {"runs", 1}}));
 }
 
 TEST_F(ScheduleZonesTest, WhatPassedUntilTheNextTimeCouldBeFoundIsMissedLikeAnyOther) {
-  ScheduleRequest request = hourly();
-  request.misfire = Misfire::kAll;
-  create(request);
+  create(with(hourly(), Misfire::kAll));
   advance_to_full_hour();
   const std::int64_t due = now();
-  const auto run = begin();
-  ASSERT_TRUE(run);
+  const auto run = begin().value();
   zones = Zones::kUnavailable;
-  end(*run);
+  end(run);
   for (int i = 0; i < 4; ++i) {
     clock_.advance(minutes(40));
     EXPECT_FALSE(begin());
@@ -135,9 +129,7 @@ TEST_F(ScheduleZonesTest, WhatPassedUntilTheNextTimeCouldBeFoundIsMissedLikeAnyO
 }
 
 TEST_F(ScheduleZonesTest, AnOverlappingScheduleIsKeptAsWell) {
-  ScheduleRequest request = hourly();
-  request.overlap = Overlap::kAllow;
-  const auto created = create(request);
+  const auto created = create(with(hourly(), Overlap::kAllow));
   advance_to_full_hour();
   zones = Zones::kUnavailable;
   EXPECT_FALSE(begin());
@@ -158,9 +150,8 @@ TEST_F(ScheduleZonesTest, AnInterruptedRunWaitsForTheZonesAndWhatItMissedIsRecko
   EXPECT_EQ(reasons(What::kPutOff).size(), 1U);
   clock_.advance(hours(2));
   zones = Zones::kThere;
-  const auto again = begin();
-  ASSERT_TRUE(again);
-  EXPECT_EQ(body(*again)["missed"], 2);
+  const ScheduleRun again = begin().value();
+  EXPECT_EQ(body(again)["missed"], 2);
   EXPECT_EQ(state(created.id), "running");
 }
 
@@ -168,10 +159,9 @@ TEST_F(ScheduleZonesTest, RetryLooksAtOnceAndRunsNothingASecondTime) {
   const auto created = create(hourly());
   advance_to_full_hour();
   const std::int64_t due = now();
-  const auto run = begin();
-  ASSERT_TRUE(run);
+  const ScheduleRun run = begin().value();
   zones = Zones::kUnavailable;
-  end(*run);
+  end(run);
   zones = Zones::kThere;
   EXPECT_FALSE(schedules_->due());
   ASSERT_TRUE(schedules_->retry(created.id));

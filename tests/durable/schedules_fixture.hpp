@@ -1,6 +1,7 @@
 #pragma once
 // One agent's schedules over a real database, with a clock that the test drives.
 
+#include "durable/json_members.hpp"
 #include "durable/schedules.hpp"
 #include "json/json.hpp"
 #include "support/manual_clock.hpp"
@@ -10,6 +11,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,8 +72,9 @@ class SchedulesFixture : public ::testing::Test {
     while (const auto run = begin()) {
       callbacks += run->callback + " ";
       end(*run);
-      if (callbacks.size() > 5'000) ADD_FAILURE() << "it never ends";
-      if (callbacks.size() > 5'000) break;
+      if (callbacks.size() <= 5'000) continue;
+      ADD_FAILURE() << "it never ends";
+      break;
     }
     return callbacks;
   }
@@ -134,11 +138,27 @@ class SchedulesFixture : public ::testing::Test {
     request.fixed_rate = true;
     return request;
   }
+  static ScheduleRequest with(ScheduleRequest request, Misfire misfire, std::uint32_t limit = 0) {
+    request.misfire = misfire;
+    request.misfire_limit = limit;
+    return request;
+  }
+  static ScheduleRequest with(ScheduleRequest request, Overlap overlap) {
+    request.overlap = overlap;
+    return request;
+  }
+  static ScheduleRequest with(ScheduleRequest request, Idempotent idempotent) {
+    request.idempotent = idempotent;
+    return request;
+  }
+  static ScheduleRequest with_attempts(ScheduleRequest request, std::uint32_t most) {
+    request.max_attempts = most;
+    return request;
+  }
   static ScheduleRequest cron(std::string_view expression, std::string_view zone = "",
                               std::string_view callback = "tick") {
-    ScheduleRequest request;
+    ScheduleRequest request = delay(0, callback);
     request.type = ScheduleType::kCron;
-    request.callback = callback;
     request.cron = expression;
     request.time_zone = zone;
     return request;

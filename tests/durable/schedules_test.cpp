@@ -150,8 +150,7 @@ TEST_F(SchedulesTest, GetGivesTheRecordThatCreateGave) {
 }
 
 TEST_F(SchedulesTest, ARecordHasExactlyThePublicMembers) {
-  ScheduleRequest request = cron("0 9 * * mon-fri", "Europe/Berlin", "report");
-  request.max_attempts = 5;
+  ScheduleRequest request = with_attempts(cron("0 9 * * mon-fri", "Europe/Berlin", "report"), 5);
   request.retry_base_ms = 50;
   request.retry_max_ms = 500;
   request.misfire = Misfire::kAll;
@@ -182,10 +181,8 @@ TEST_F(SchedulesTest, ARecordHasExactlyThePublicMembers) {
 
 TEST_F(SchedulesTest, AnIntervalKeepsItsTypeLengthAndCallback) {
   const Json interval = record(create(every_fixed(1'500, "beat")).id);
-  EXPECT_EQ(interval["type"], "interval");
-  EXPECT_EQ(interval["interval_ms"], 1'500);
-  EXPECT_EQ(interval["callback"], "beat");
-  EXPECT_EQ(interval["fixed_rate"], true);
+  EXPECT_TRUE(has(interval, R"({"type":"interval","interval_ms":1500,"callback":"beat",)"
+                            R"("fixed_rate":true})"));
 }
 
 // ---- lists --------------------------------------------------------------------------------------
@@ -235,18 +232,13 @@ TEST_F(SchedulesTest, AListIsReadInPagesAlsoThroughEqualTimesAndDeadRows) {
   std::string all;
   std::string last;
   for (int page = 0; page < 10; ++page) {
-    ScheduleFilter filter;
-    filter.limit = 2;
-    filter.after = last;
-    const Json records = list(filter);
+    const Json records = list({.after = last, .limit = 2});
     if (records.empty()) break;
     for (const Json& each : records) all += each["callback"].get<std::string>() + " ";
     last = records.back()["id"].get<std::string>();
   }
   EXPECT_EQ(all, "a b c d dies ") << "by time, then by age; what is never due comes last";
-  ScheduleFilter gone;
-  gone.after = "no such id";
-  EXPECT_EQ(list(gone).size(), 0U);
+  EXPECT_EQ(list({.after = "no such id"}).size(), 0U);
 }
 
 TEST_F(SchedulesTest, AListOfLargePayloadsIsBoundedInBytes) {
@@ -314,8 +306,7 @@ TEST_F(SchedulesTest, ADelayIsFoundAgainOnlyIfThatIsAskedFor) {
 }
 
 TEST_F(SchedulesTest, ADatedScheduleIsFoundAgainWhateverItsDate) {
-  ScheduleRequest request = at(now() + 1'000);
-  request.idempotent = Idempotent::kYes;
+  ScheduleRequest request = with(at(now() + 1'000), Idempotent::kYes);
   const auto first = create(request);
   request.when_ms = now() + 9'000;
   EXPECT_EQ(create(request).id, first.id);
@@ -366,8 +357,7 @@ TEST_F(SchedulesTest, AHitGivesWhatIsPausedMissingOrDeadToo) {
 }
 
 TEST_F(SchedulesTest, ACallbackMayScheduleItselfAnew) {
-  ScheduleRequest request = delay(100);
-  request.idempotent = Idempotent::kYes;
+  const ScheduleRequest request = with(delay(100), Idempotent::kYes);
   std::string last = create(request).id;
   for (int round = 0; round < 3; ++round) {
     clock_.advance(milliseconds(100));
@@ -415,11 +405,10 @@ TEST_F(SchedulesTest, PauseHoldsBackAndWhatWasMissedIsAMisfire) {
   EXPECT_FALSE(schedules_->due());
   EXPECT_FALSE(begin());
   for (const std::string& id : {interval.id, once.id}) ASSERT_TRUE(schedules_->pause(id, false));
-  const auto run = begin();
-  ASSERT_TRUE(run);
-  EXPECT_EQ(run->callback, "tick");
-  EXPECT_EQ(run->missed, 3U);
-  EXPECT_EQ(run->late_ms, 3'500);
+  const ScheduleRun run = begin().value();
+  EXPECT_EQ(run.callback, "tick");
+  EXPECT_EQ(run.missed, 3U);
+  EXPECT_EQ(run.late_ms, 3'500);
   EXPECT_EQ(begin()->callback, "once");
 }
 
@@ -443,9 +432,8 @@ TEST_F(SchedulesTest, RetryIsForTheMissingAndTheDead) {
   ASSERT_TRUE(schedules_->retry(waiting.id));
   EXPECT_EQ(state(waiting.id), "waiting");
   EXPECT_TRUE(record(waiting.id)["last_error"].is_null());
-  const auto run = begin();
-  ASSERT_TRUE(run);
-  EXPECT_EQ(end(*run).next, ScheduleEnd::Next::kGone);
+  const ScheduleRun run = begin().value();
+  EXPECT_EQ(end(run).next, ScheduleEnd::Next::kGone);
 }
 
 TEST_F(SchedulesTest, ManyRowsMakeNoCallSlower) {
@@ -455,8 +443,7 @@ TEST_F(SchedulesTest, ManyRowsMakeNoCallSlower) {
     for (int round = 0; round < 3; ++round) {
       const auto start = std::chrono::steady_clock::now();
       for (int i = 0; i < 30; ++i) {
-        ScheduleRequest request = delay(0);
-        request.idempotent = Idempotent::kYes;
+        ScheduleRequest request = with(delay(0), Idempotent::kYes);
         const std::string id = create(request).id;
         EXPECT_EQ(create(request).id, id);
         end(*begin());

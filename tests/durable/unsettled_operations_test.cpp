@@ -17,8 +17,7 @@ class OperationsLostTest : public OperationsFixture {
  protected:
   OperationBegun begin_by_key(Effect effect, std::chrono::milliseconds horizon = 0ms,
                               bool can_resume = false) {
-    OperationRequest request;
-    request.kind = "charge";
+    OperationRequest request{.kind = "charge"};
     const std::string key = std::to_string(++keys_);
     request.key = key;
     request.effect = effect;
@@ -27,10 +26,7 @@ class OperationsLostTest : public OperationsFixture {
     return begin_request(request);
   }
   OperationBegun begin_in(FiberHandle fiber, Effect effect) {
-    OperationRequest request;
-    request.kind = "charge";
-    request.fiber = fiber;
-    request.effect = effect;
+    OperationRequest request{.effect = effect, .fiber = fiber, .kind = "charge"};
     if (effect == Effect::kKeyed) request.horizon_ms = 1000;
     return begin_request(request);
   }
@@ -40,9 +36,8 @@ class OperationsLostTest : public OperationsFixture {
   }
   // The agent hears of one.
   void hear(const std::string& id) {
-    const auto unknown = ledger_->unknown().next_untold();
-    ASSERT_TRUE(unknown);
-    EXPECT_EQ(unknown->id, id);
+    const auto unknown = ledger_->unknown().next_untold().value();
+    EXPECT_EQ(unknown.id, id);
     ledger_->unknown().told(id, true);
     database_->commit();
   }
@@ -74,9 +69,7 @@ TEST_F(OperationsLostTest, P12_OneOfNoFiberIsGivenUpWhenItsTimeIsOver) {
     const std::int64_t moment = unix_millis(clock_.wall_now()) + each.moment.count();
     const OperationBegun begun = begin_by_key(each.effect, each.horizon, each.has_answer);
     if (each.has_answer) {
-      OperationSending sending;
-      sending.id = begun.id;
-      EXPECT_TRUE(ledger_->requests().dispatched(sending));
+      EXPECT_TRUE(ledger_->requests().dispatched({.id = begun.id}));
       ledger_->requests().answered(begun.id, 200, std::nullopt, R"({"status":200})");
       database_->commit();
     }
@@ -155,11 +148,8 @@ TEST_F(OperationsLostTest, TheIndexIsExactWhenTheAgentLeaves) {
   ledger_->close();
   EXPECT_EQ(ledger_->wake().at_ms, moment + 1000);
   open_ledger();
-  OperationRequest again;
-  again.kind = "charge";
-  again.effect = Effect::kKeyed;
-  again.horizon_ms = 1000;
-  again.id = second.id;
+  const OperationRequest again{
+      .effect = Effect::kKeyed, .horizon_ms = 1000, .kind = "charge", .id = second.id};
   settle(begin_request(again), OperationOutcome::kCompleted);
   ledger_->close();
   EXPECT_TRUE(ledger_->wake().none());
