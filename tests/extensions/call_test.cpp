@@ -109,18 +109,14 @@ TEST_F(AbiCallTest, WhatIsSentToOthersMayBeOfAnOperationThatRuns) {
   durable::Operations& ledger = agent_.work().operations();
   for (const bool is_call : {true, false}) {
     const std::string key = is_call ? "call" : "notification";
-    durable::OperationRequest wanted;
-    wanted.kind = "charge";
-    wanted.key = key;
-    const auto begun = ledger.begin(wanted);
-    ASSERT_TRUE(begun);
-    const durable::OperationSending sending{.id = begun->id, .fingerprint = "f"};
+    const auto begun = ledger.begin({.kind = "charge", .key = key}).value();
+    const durable::OperationSending sending{.id = begun.id, .fingerprint = "f"};
     ASSERT_TRUE(ledger.requests().may_send(sending));
     EXPECT_TRUE(ledger.requests().dispatched(sending));
-    ledger.requests().not_sent(begun->id);
+    ledger.requests().not_sent(begun.id);
     const auto request = request_to("Counter", "a", "add");
     EXPECT_EQ(is_call ? start(request) : notify(request), HEARTH_OK);
-    EXPECT_EQ(*ledger.settle(begun->operation, durable::OperationOutcome::kCutOff, ""),
+    EXPECT_EQ(*ledger.settle(begun.operation, durable::OperationOutcome::kCutOff, ""),
               durable::OperationState::kUnknown)
         << key;
   }

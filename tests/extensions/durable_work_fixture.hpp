@@ -54,16 +54,13 @@ class DurableWorkFixture : public ::testing::Test {
     EXPECT_TRUE(work_->schedules().create(minutely));
   }
   void push(const char* callback) {
-    durable::QueueRequest request;
-    request.callback = callback;
+    durable::QueueRequest request{.callback = callback};
     EXPECT_TRUE(work_->queue().push(request));
   }
   // A fiber whose record goes with its end.
   void begin(const std::string& id) {
-    durable::FiberRequest request;
-    request.name = "work";
-    request.id = id;
-    request.keeping = durable::FiberKeeping::kBrief;
+    durable::FiberRequest request{
+        .name = "work", .id = id, .keeping = durable::FiberKeeping::kBrief};
     EXPECT_TRUE(work_->fibers().start(request));
   }
   // The first offer, after the plan, which says nothing.
@@ -74,10 +71,7 @@ class DurableWorkFixture : public ::testing::Test {
     return take(true);
   }
   void settle_one(const char* id) {
-    durable::FiberRequest request;
-    request.name = "work";
-    request.id = id;
-    const auto started = work_->fibers().start(request);
+    const auto started = work_->fibers().start({.name = "work", .id = id});
     ASSERT_TRUE(started);
     EXPECT_TRUE(work_->fibers().settle(started->fiber, durable::FiberStatus::kCompleted, ""));
   }

@@ -175,30 +175,25 @@ TEST_F(DurableWorkTest, WhatIsDueLaterIsLookedAtThen) {
 }
 
 TEST_F(DurableWorkTest, WhatAFiberThatIsOverHadBegunIsUnknownAndTold) {
-  durable::FiberRequest fiber;
-  fiber.name = "work";
-  const auto started = work_->fibers().start(fiber);
-  ASSERT_TRUE(started);
-  durable::OperationRequest wanted;
-  wanted.kind = "charge";
-  wanted.fiber = started->fiber;
-  wanted.can_resume = true;
-  const auto begun = work_->operations().begin(wanted);
-  ASSERT_TRUE(begun);
-  const durable::OperationSending sending{.id = begun->id, .fingerprint = "f"};
+  durable::FiberRequest fiber{.name = "work"};
+  const auto started = work_->fibers().start(fiber).value();
+  const durable::OperationRequest wanted{
+      .fiber = started.fiber, .can_resume = true, .kind = "charge"};
+  const auto begun = work_->operations().begin(wanted).value();
+  const durable::OperationSending sending{.id = begun.id, .fingerprint = "f"};
   ASSERT_TRUE(work_->operations().requests().may_send(sending));
   EXPECT_TRUE(work_->operations().requests().dispatched(sending));
-  work_->operations().requests().answered(begun->id, 200, std::nullopt, R"({"status":200})");
-  EXPECT_EQ(*work_->operations().settle(begun->operation, durable::OperationOutcome::kCutOff, ""),
+  work_->operations().requests().answered(begun.id, 200, std::nullopt, R"({"status":200})");
+  EXPECT_EQ(*work_->operations().settle(begun.operation, durable::OperationOutcome::kCutOff, ""),
             durable::OperationState::kInterrupted);
   EXPECT_FALSE(work_->due());
   EXPECT_FALSE(work_->dispatch().next(true));
-  ASSERT_TRUE(work_->fibers().settle(started->fiber, durable::FiberStatus::kError, "no"));
+  ASSERT_TRUE(work_->fibers().settle(started.fiber, durable::FiberStatus::kError, "no"));
   EXPECT_TRUE(work_->due());
   std::vector<EventKind> told;
   while (const auto work = work_->dispatch().next(true)) told.push_back(work->kind);
   EXPECT_NE(std::ranges::find(told, EventKind::kOperationUnknown), told.end());
-  EXPECT_TRUE(logger_.contains("operation " + begun->id + " may have executed"));
+  EXPECT_TRUE(logger_.contains("operation " + begun.id + " may have executed"));
   EXPECT_FALSE(work_->due());
 }
 
@@ -246,12 +241,9 @@ TEST_F(DurableWorkTest, DeadWorkIsInTheWakeUntilItIsGoneAndTheAgentLeaves) {
 }
 
 TEST_F(DurableWorkTest, WhatWaitsForCodeIsInTheWakeAndOnlyAnInstanceTriesItAgain) {
-  durable::FiberRequest request;
-  request.name = "later";
-  request.keeping = durable::FiberKeeping::kKept;
-  const auto started = work_->fibers().start(request);
-  ASSERT_TRUE(started);
-  ASSERT_TRUE(work_->recovery().wait_for_code(started->fiber, "it is not known"));
+  const durable::FiberRequest request{.name = "later", .keeping = durable::FiberKeeping::kKept};
+  const auto started = work_->fibers().start(request).value();
+  ASSERT_TRUE(work_->recovery().wait_for_code(started.fiber, "it is not known"));
   EXPECT_TRUE(work_->wake().needs_person);
   const auto reopen = [this](bool has_code) {
     database_->commit();

@@ -17,12 +17,8 @@ class AbiLedgerFetchTest : public AbiFetchTest {
  protected:
   AbiLedgerFetchTest() { use({}); }
   void begin(durable::Effect effect = durable::Effect::kUnsafe, std::string_view header = "") {
-    durable::OperationRequest wanted;
-    wanted.kind = "charge";
-    wanted.key = "k";
-    wanted.effect = effect;
-    wanted.can_resume = true;
-    wanted.key_header = header;
+    const durable::OperationRequest wanted{
+        .effect = effect, .can_resume = true, .kind = "charge", .key = "k", .key_header = header};
     begun_ = *ledger().begin(wanted);
   }
   durable::Operations& ledger() { return agent_->work().operations(); }

@@ -116,10 +116,7 @@ class HostCalls {
       if (!resumed) return resumed.error();
       return Fiber{*resumed, std::string(offered)};
     }
-    durable::FiberRequest request;
-    request.name = name;
-    request.keeping = durable::FiberKeeping::kBrief;
-    auto started = fibers().start(request);
+    auto started = fibers().start({.name = name, .keeping = durable::FiberKeeping::kBrief});
     if (!started) return started.error();
     return Fiber{started->fiber, std::move(started->id)};
   }

@@ -152,10 +152,9 @@ TEST_F(AbiKvTest, APageOfLargeValuesEndsBeforeItsLimit) {
 TEST_F(AbiKvTest, AValueMayBeAPartOfARowThatTheAgentReads) {
   ASSERT_EQ(put("k", R"("v")"), HEARTH_OK);
   storage::PluginSql& sql = agent_.of<SqlExtension>().sql();
-  const auto row = sql.prepare("SELECT key, value FROM cf_agents_kv");
-  ASSERT_TRUE(row);
-  ASSERT_TRUE(sql.step(*row));
-  EXPECT_EQ(put(sql.column_text(*row, 0).value(), sql.column_text(*row, 1).value()), HEARTH_OK);
+  const auto row = sql.prepare("SELECT key, value FROM cf_agents_kv").value();
+  ASSERT_TRUE(sql.step(row));
+  EXPECT_EQ(put(sql.column_text(row, 0).value(), sql.column_text(row, 1).value()), HEARTH_OK);
   EXPECT_EQ(get("k"), R"("v")");
   EXPECT_FALSE(sql.prepare("DELETE FROM cf_agents_kv")) << "plugins only read";
 }

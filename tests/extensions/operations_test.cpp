@@ -133,9 +133,7 @@ TEST_F(AbiOperationsTest, AnotherRunThatCannotWaitMayHaveBeenExecutedBefore) {
     ASSERT_EQ(begin(request), HEARTH_OK);
     const std::string its_id = id();
     durable::Operations& ledger = agent_.work().operations();
-    durable::OperationSending sending;
-    sending.id = its_id;
-    sending.fingerprint = "f";
+    durable::OperationSending sending{.id = its_id, .fingerprint = "f"};
     EXPECT_TRUE(ledger.requests().dispatched(sending));
     ledger.requests().answered(its_id, 200, std::nullopt, R"({"status":200})");
     ASSERT_EQ(settle(HEARTH_OUTCOME_CUT_OFF, "lost"), HEARTH_OK);
@@ -256,12 +254,11 @@ TEST_F(AbiOperationsTest, AnUnknownOneIsLoggedToldAndResolved) {
   EXPECT_TRUE(agent_.work_log().contains(text));
 
   EXPECT_TRUE(agent_.work().due());
-  const auto work = agent_.work().dispatch().next(false);
-  ASSERT_TRUE(work);
-  EXPECT_EQ(work->kind, EventKind::kOperationUnknown);
-  EXPECT_EQ(work->name, "charge");
-  EXPECT_NE(work->body.find(R"("state":"unknown")"), std::string::npos);
-  tell_clients_of_unknown(agent_.clients(), *work);
+  const auto work = agent_.work().dispatch().next(false).value();
+  EXPECT_EQ(work.kind, EventKind::kOperationUnknown);
+  EXPECT_EQ(work.name, "charge");
+  EXPECT_NE(work.body.find(R"("state":"unknown")"), std::string::npos);
+  tell_clients_of_unknown(agent_.clients(), work);
   EXPECT_EQ(agent_.told.back(), "send 0 {\"type\":\"cf_agent_operation_unknown\",\"operation\":\"" +
                                     its_id + "\",\"kind\":\"charge\",\"text\":\"" + text +
                                     "\"} to 5");
@@ -269,7 +266,7 @@ TEST_F(AbiOperationsTest, AnUnknownOneIsLoggedToldAndResolved) {
                           "\",\"kind\":\"charge\",\"text\":\"" + text + "\"}"};
   EXPECT_EQ(missed_frames(agent_.work()), standing) << "for who comes later";
   client.closing = true;
-  agent_.work().dispatch().ended(*work, Error{Errc::kUnsupported, "no such hook"});
+  agent_.work().dispatch().ended(work, Error{Errc::kUnsupported, "no such hook"});
   EXPECT_FALSE(agent_.work().dispatch().next(false));
 
   const auto resolve = [&](std::uint32_t outcome) {
@@ -312,10 +309,9 @@ TEST_F(AbiOperationsTest, AKeyedOneBehindItsHorizonIsTold) {
   EXPECT_EQ(work.wake().at_ms, work.next_look_ms());
   agent_.clock.advance(std::chrono::milliseconds(1000));
   EXPECT_TRUE(work.due());
-  const auto told = work.dispatch().next(false);
-  ASSERT_TRUE(told);
-  EXPECT_EQ(told->kind, EventKind::kOperationUnknown);
-  EXPECT_EQ(told->name, "refund");
+  const auto told = work.dispatch().next(false).value();
+  EXPECT_EQ(told.kind, EventKind::kOperationUnknown);
+  EXPECT_EQ(told.name, "refund");
 }
 
 TEST_F(AbiOperationsTest, WhatIsStoredOfAnAnswerIsLent) {
@@ -329,9 +325,7 @@ TEST_F(AbiOperationsTest, WhatIsStoredOfAnAnswerIsLent) {
   };
   EXPECT_EQ(answer(), HEARTH_E_NOT_FOUND) << "it has sent nothing";
   durable::Operations& ledger = agent_.work().operations();
-  durable::OperationSending sending;
-  sending.id = its_id;
-  sending.fingerprint = "f";
+  const durable::OperationSending sending{.id = its_id, .fingerprint = "f"};
   EXPECT_EQ(*ledger.requests().may_send(sending), "X-Key");
   EXPECT_TRUE(ledger.requests().dispatched(sending));
   ASSERT_EQ(answer(), HEARTH_OK);

@@ -81,8 +81,7 @@ TEST(TraceTest, DurableWorkIsKeptUnderTheTraceOfItsEvent) {
   hearth::testing::HostCalls host(agent);
   for (const std::string trace : {"of the event", ""}) {
     agent.its_origin.trace = trace;
-    durable::FiberRequest record;
-    record.name = "work";
+    const durable::FiberRequest record{.name = "work"};
     const auto managed = host.start_managed(record);
     durable::ScheduleRequest delay;
     delay.type = durable::ScheduleType::kDelay;

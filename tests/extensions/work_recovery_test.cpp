@@ -42,10 +42,8 @@ class PlannedWorkTest : public WorkRecoveryTest {
   // Fibers that are interrupted by a kill and then planned, the oldest first.
   PlannedWorkTest() {
     for (const std::string& id : ids_) {
-      durable::FiberRequest request;
-      request.name = "work";
-      request.id = id;
-      request.keeping = durable::FiberKeeping::kKept;
+      const durable::FiberRequest request{
+          .name = "work", .id = id, .keeping = durable::FiberKeeping::kKept};
       EXPECT_TRUE(work_->fibers().start(request));
       clock_.advance(std::chrono::seconds(1));
     }

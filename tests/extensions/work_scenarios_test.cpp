@@ -47,16 +47,13 @@ struct ScenarioKind {
 };
 
 void add_report(DurableWork& work) {
-  const auto fiber = work.fibers().start({.name = "work"});
-  ASSERT_TRUE(fiber);
-  ASSERT_TRUE(work.fibers().settle(fiber->fiber, durable::FiberStatus::kCompleted, "1"));
+  const auto fiber = work.fibers().start({.name = "work"}).value();
+  ASSERT_TRUE(work.fibers().settle(fiber.fiber, durable::FiberStatus::kCompleted, "1"));
 }
 
 void add_fiber(DurableWork& work) {
-  durable::FiberRequest request;
-  request.name = "work";
-  request.id = "fiber";
-  request.keeping = durable::FiberKeeping::kBrief;
+  const durable::FiberRequest request{
+      .name = "work", .id = "fiber", .keeping = durable::FiberKeeping::kBrief};
   ASSERT_TRUE(work.fibers().start(request));
 }
 

@@ -125,12 +125,9 @@ TEST_F(WorkSpansTest, ARunOfAFiberIsTheParentOfWhatItDoesAndEndsWithTheInstanceA
 }
 
 TEST_F(WorkSpansTest, ARunEndsWhenItsFiberWasAbortedWithItsOuterOne) {
-  durable::FiberRequest request;
-  request.name = "runs";
-  request.keeping = durable::FiberKeeping::kKept;
-  const auto started = agent_.work().fibers().start(request);
-  ASSERT_TRUE(started);
-  const std::string runs = agent_.work().fibers().runs().find_running(started->fiber)->id;
+  const durable::FiberRequest request{.name = "runs", .keeping = durable::FiberKeeping::kKept};
+  const auto started = agent_.work().fibers().start(request).value();
+  const std::string runs = agent_.work().fibers().runs().find_running(started.fiber)->id;
   spans_.begin(SpannedWork::kFiber, runs, "runs");
   spans_.begin(SpannedWork::kFiber, "inner", "inner");
   spans_.end_aborted();
