@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "extensions/abi_host.hpp"
+#include "extensions/abi_status.hpp"
 #include "extensions/test_agent.hpp"
 #include "support/recording_logger.hpp"
 #include "support/seeded_random.hpp"
@@ -16,6 +17,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -51,6 +53,19 @@ inline std::size_t count_in(hearth_bytes json, std::string_view part) {
     ++count;
   return count;
 }
+// A struct of the ABI with another value of one field.
+template <class Struct, class Value>
+Struct with(Struct given, Value Struct::* field, std::type_identity_t<Value> value) {
+  given.*field = value;
+  return given;
+}
+// Work that does nothing.
+class NoRemote final : public RemoteOperation {
+ public:
+  void start(RemoteListener& /*listener*/) override {}
+  void credit(std::uint64_t /*bytes*/) override {}
+};
+
 inline constexpr hearth_bytes kNullWithLength = {nullptr, 3};
 inline constexpr hearth_bytes kNothing = {nullptr, 0};
 
@@ -69,6 +84,13 @@ class AbiHostTest : public ::testing::Test {
     hearth_bytes text{};
     EXPECT_EQ(host_->last_error(host_, kAgent, &text), HEARTH_OK);
     return std::string(view(text));
+  }
+  // The text that a function lends for these arguments; otherwise the name of its status.
+  template <class Function, class... Arguments>
+  std::string lent(Function function, Arguments... arguments) {
+    hearth_bytes text{};
+    const hearth_status status = function(host_, kAgent, arguments..., &text);
+    return status == HEARTH_OK ? std::string(view(text)) : std::string(status_name(status));
   }
   // Callers that every function refuses, each with its status.
   struct Caller {

@@ -17,6 +17,14 @@ struct DurableCall {
   std::function<hearth_status(const hearth_host*, hearth_agent)> call;
 };
 
+template <class Function, class... Arguments>
+DurableCall durable_call(const char* name, bool changes, Function function,
+                         Arguments... arguments) {
+  return {name, changes, [=](const hearth_host* host, hearth_agent agent) {
+            return function(host, agent, arguments...);
+          }};
+}
+
 class DurableCallsTest : public AbiHostTest {
  protected:
   void expect_common_rules(std::span<const DurableCall> functions) {

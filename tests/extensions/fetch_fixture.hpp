@@ -18,13 +18,6 @@
 
 namespace hearth::extensions::testing {
 
-// An operation of nothing.
-class NoRemote final : public RemoteOperation {
- public:
-  void start(RemoteListener& /*listener*/) override {}
-  void credit(std::uint64_t /*bytes*/) override {}
-};
-
 // Writes down what is asked of it.
 class RecordingHttpPort final : public HttpPort {
  public:
@@ -67,15 +60,9 @@ class AbiFetchTest : public ::testing::Test {
     return table->start(host, kAgent, &request, 7, &id_);
   }
   hearth_status start(std::string_view url) { return start(request(url)); }
-  hearth_status start_with_headers(std::string_view headers) {
-    hearth_fetch_request it = request("https://a.example/");
-    it.headers = slice(headers);
-    return start(it);
-  }
   hearth_status start_with_credential(std::string_view name) {
-    hearth_fetch_request it = request("https://a.example/");
-    it.credential = slice(name);
-    return start(it);
+    return start(
+        with(request("https://a.example/"), &hearth_fetch_request::credential, slice(name)));
   }
   std::string last_error() {
     hearth_bytes text{};

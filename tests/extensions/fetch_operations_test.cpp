@@ -27,6 +27,11 @@ class AbiLedgerFetchTest : public AbiFetchTest {
     it.operation = slice(begun_.id);
     return it;
   }
+  // The answer without its first four bytes.
+  hearth_fetch_request rest_of_it() const {
+    return with(with(request_of_it(), &hearth_fetch_request::flags, HEARTH_FETCH_RESUME),
+                &hearth_fetch_request::resume_from, 4);
+  }
   std::string record() { return *ledger().records().inspect(begun_.id); }
   bool record_has(std::string_view text) { return record().find(text) != std::string::npos; }
   // The agent is about to be told.
@@ -34,12 +39,25 @@ class AbiLedgerFetchTest : public AbiFetchTest {
     agent_->remote->telling(outcome, is_end, flags);
   }
 
+  void tell_answer(unsigned status, std::string_view piece, const Headers& headers = {}) {
+    tell(fetch_head(status, "", headers), false, HEARTH_FETCH_HEAD);
+    tell(std::string(piece), false, 0);
+  }
+  // Begins one, and starts its request.
+  void send(durable::Effect effect = durable::Effect::kUnsafe) {
+    begin(effect);
+    ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  }
+  durable::OperationState settle(
+      durable::OperationOutcome outcome = durable::OperationOutcome::kCutOff) {
+    return *ledger().settle(begun_.operation, outcome, "why");
+  }
+
   durable::OperationBegun begun_;
 };
 
 TEST_F(AbiLedgerFetchTest, ItIsDispatchedWithItsKeyBeforeItLeaves) {
-  begin();
-  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  send();
   EXPECT_EQ(port_.made.front().headers, (Headers{{"Idempotency-Key", begun_.id}}));
   EXPECT_TRUE(record_has(R"("request":{"fingerprint":")")) << record();
   EXPECT_TRUE(record_has(R"("status":null)")) << record();
@@ -82,8 +100,7 @@ TEST_F(AbiLedgerFetchTest, TheKindNamesTheHeaderUnlessTheRequestHasIt) {
 }
 
 TEST_F(AbiLedgerFetchTest, WhatComesOfItIsWrittenWithTheTurnThatIsToldOfIt) {
-  begin();
-  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  send();
   tell(fetch_head(201, "https://a.example/", {{"x-request-ID", "req-7"}}), false,
        HEARTH_FETCH_HEAD);
   EXPECT_TRUE(record_has(R"("status":201,"request_id":"req-7","stored_bytes":0)")) << record();
@@ -94,18 +111,14 @@ TEST_F(AbiLedgerFetchTest, WhatComesOfItIsWrittenWithTheTurnThatIsToldOfIt) {
 }
 
 TEST_F(AbiLedgerFetchTest, AFailureThatWasNotSentSettlesIt) {
-  begin();
-  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  send();
   tell(Error{Errc::kUnavailable, "refused"}, true,
        fetch_failure_flags(HEARTH_FETCH_PHASE_CONNECT, false));
-  EXPECT_EQ(*ledger().settle(begun_.operation, durable::OperationOutcome::kCutOff, "refused"),
-            durable::OperationState::kNotExecuted);
-  begin();
-  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  EXPECT_EQ(settle(), durable::OperationState::kNotExecuted);
+  send();
   tell(Error{Errc::kUnavailable, "cut"}, true,
        fetch_failure_flags(HEARTH_FETCH_PHASE_HEADERS, true));
-  EXPECT_EQ(*ledger().settle(begun_.operation, durable::OperationOutcome::kCutOff, "cut"),
-            durable::OperationState::kUnknown);
+  EXPECT_EQ(settle(), durable::OperationState::kUnknown);
 }
 
 TEST_F(AbiLedgerFetchTest, AFailureAfterAWholeRequestRefusesItsAnswer) {
@@ -121,13 +134,10 @@ TEST_F(AbiLedgerFetchTest, AFailureAfterAWholeRequestRefusesItsAnswer) {
        {Case{"whole", std::string(), 0, OperationState::kUnknown},
         Case{"cut off", cut, fetch_failure_flags(HEARTH_FETCH_PHASE_BODY, true),
              OperationState::kInterrupted}}) {
-    begin();
-    ASSERT_EQ(start(request_of_it()), HEARTH_OK);
-    tell(fetch_head(200, "", {}), false, HEARTH_FETCH_HEAD);
-    tell(std::string("half"), false, 0);
+    send();
+    tell_answer(200, "half");
     tell(end, true, flags);
-    EXPECT_EQ(*ledger().settle(begun_.operation, durable::OperationOutcome::kFailed, "no"), state)
-        << what;
+    EXPECT_EQ(settle(durable::OperationOutcome::kFailed), state) << what;
     ASSERT_TRUE(
         ledger().resolve(begun_.id, durable::OperationOutcome::kNotExecuted, "", "", "ada"));
   }
@@ -141,8 +151,7 @@ TEST_F(AbiLedgerFetchTest, OneIsInFlightUntilItsEndIsToldOrItIsCancelled) {
   };
   ASSERT_EQ(start(request_of_it()), HEARTH_OK);
   EXPECT_TRUE(refused());
-  tell(fetch_head(200, "", {}), false, HEARTH_FETCH_HEAD);
-  tell(std::string("half"), false, 0);
+  tell_answer(200, "half");
   EXPECT_TRUE(refused());
   EXPECT_EQ(ledger().requests().answer(begun_.id)->body, "half") << "nothing was mixed in";
   tell(std::string(), true, 0);
@@ -157,13 +166,9 @@ TEST_F(AbiLedgerFetchTest, OneIsInFlightUntilItsEndIsToldOrItIsCancelled) {
 
 TEST_F(AbiLedgerFetchTest, WhatIsSentWithoutAnOperationMayBeOfOneThatRuns) {
   const auto fail_unsent = [&] {
-    begin();
-    EXPECT_EQ(start(request_of_it()), HEARTH_OK);
+    send();
     tell(Error{Errc::kUnavailable, "refused"}, true,
          fetch_failure_flags(HEARTH_FETCH_PHASE_CONNECT, false));
-  };
-  const auto settle = [&] {
-    return *ledger().settle(begun_.operation, durable::OperationOutcome::kCutOff, "refused");
   };
   fail_unsent();
   EXPECT_EQ(start("ftp://a.example/"), HEARTH_E_INVALID) << "this one is not sent";
@@ -187,9 +192,6 @@ TEST_F(AbiLedgerFetchTest, OneThatIsNotTakenHasNotLeft) {
 }
 
 TEST_F(AbiLedgerFetchTest, OneThatCannotBeMadeHasNotLeft) {
-  const auto settle = [&] {
-    return *ledger().settle(begun_.operation, durable::OperationOutcome::kCutOff, "refused");
-  };
   begin();
   port_.refusal = Error{Errc::kInvalidArgument, "odd"};
   EXPECT_EQ(start(request_of_it()), HEARTH_E_INVALID);
@@ -206,8 +208,7 @@ TEST_F(AbiLedgerFetchTest, OneThatCannotBeMadeHasNotLeft) {
   EXPECT_EQ(start(it), HEARTH_E_NOT_FOUND) << "the class has none";
   EXPECT_EQ(settle(), durable::OperationState::kNotExecuted);
 
-  begin();
-  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  send();
   agent_->remote.reset();
   it = request_of_it();
   it.url = slice("ftp://a.example/");
@@ -216,13 +217,11 @@ TEST_F(AbiLedgerFetchTest, OneThatCannotBeMadeHasNotLeft) {
 }
 
 TEST_F(AbiLedgerFetchTest, AnotherRequestThatCannotBeMadeSaysNothingOfTheOneBefore) {
-  begin(durable::Effect::kIdempotent);
-  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
+  send(durable::Effect::kIdempotent);
   agent_->remote.reset();
   port_.refusal = Error{Errc::kInvalidArgument, "odd"};
   EXPECT_EQ(start(request_of_it()), HEARTH_E_INVALID);
-  EXPECT_EQ(*ledger().settle(begun_.operation, durable::OperationOutcome::kCutOff, "refused"),
-            durable::OperationState::kInterrupted);
+  EXPECT_EQ(settle(), durable::OperationState::kInterrupted);
   EXPECT_TRUE(record_has(R"("fingerprint")")) << record();
 }
 
@@ -230,15 +229,12 @@ TEST_F(AbiLedgerFetchTest, OfAHostThatMakesNoRequestsNoneHasLeft) {
   use({}, false);
   begin();
   EXPECT_EQ(start(request_of_it()), HEARTH_E_UNSUPPORTED);
-  EXPECT_EQ(*ledger().settle(begun_.operation, durable::OperationOutcome::kCutOff, "refused"),
-            durable::OperationState::kNotExecuted);
+  EXPECT_EQ(settle(), durable::OperationState::kNotExecuted);
 }
 
 TEST_F(AbiLedgerFetchTest, TheRestOfAnAnswerIsAskedForByRequestsThatSaySo) {
-  begin();
-  ASSERT_EQ(start(request_of_it()), HEARTH_OK);
-  tell(fetch_head(200, "", {}), false, HEARTH_FETCH_HEAD);
-  tell(std::string("one two"), false, 0);
+  send();
+  tell_answer(200, "one two");
   hearth_fetch_request it = request_of_it();
   it.resume_from = 4;
   EXPECT_EQ(start(it), HEARTH_E_INVALID) << "without the flag";
@@ -246,12 +242,8 @@ TEST_F(AbiLedgerFetchTest, TheRestOfAnAnswerIsAskedForByRequestsThatSaySo) {
   it.operation = {nullptr, 0};
   EXPECT_EQ(start(it), HEARTH_E_INVALID) << "without the operation";
   agent_->remote.reset();
-  it = request_of_it();
-  it.flags = HEARTH_FETCH_RESUME;
-  it.resume_from = 4;
-  ASSERT_EQ(start(it), HEARTH_OK);
-  tell(fetch_head(206, "", {}), false, HEARTH_FETCH_HEAD);
-  tell(std::string("TWO"), false, 0);
+  ASSERT_EQ(start(rest_of_it()), HEARTH_OK);
+  tell_answer(206, "TWO");
   EXPECT_EQ(ledger().requests().answer(begun_.id)->body, "one TWO");
 }
 
@@ -283,21 +275,16 @@ TEST_F(AbiLedgerFetchTest, APartThatWasAskedForByARangeBeginsThere) {
        }) {
     SCOPED_TRACE(std::string(each.range) + " / " + std::to_string(each.status) + " " +
                  each.content_range);
-    begin(durable::Effect::kRead);
-    ASSERT_EQ(start(request_of_it()), HEARTH_OK);
-    tell(fetch_head(200, "", {}), false, HEARTH_FETCH_HEAD);
-    tell(std::string("one "), false, 0);
+    send(durable::Effect::kRead);
+    tell_answer(200, "one ");
     agent_->remote.reset();
-    hearth_fetch_request it = request_of_it();
-    it.flags = HEARTH_FETCH_RESUME;
-    it.resume_from = 4;
+    hearth_fetch_request it = rest_of_it();
     const std::string headers = std::string(R"([["range",")") + each.range + "\"]]";
     if (*each.range != '\0') it.headers = slice(headers);
     ASSERT_EQ(start(it), HEARTH_OK);
     Headers answered;
     if (*each.content_range != '\0') answered.emplace_back("Content-Range", each.content_range);
-    tell(fetch_head(each.status, "", answered), false, HEARTH_FETCH_HEAD);
-    tell(std::string("two"), false, 0);
+    tell_answer(each.status, "two", answered);
     const auto answer = ledger().requests().answer(begun_.id);
     EXPECT_EQ(answer->body, each.goes_on ? "one two" : "");
     EXPECT_EQ(answer->request.can_resume, each.goes_on);

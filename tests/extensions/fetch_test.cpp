@@ -40,9 +40,7 @@ TEST_F(AbiFetchTest, ARequestSaysWhoseItIs) {
   agent_->origin_call = 5;
   agent_->its_origin.trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   agent_->its_origin.method = "ask";
-  hearth_fetch_request it = request("https://a.example/");
-  it.call = 5;
-  ASSERT_EQ(start(it), HEARTH_OK);
+  ASSERT_EQ(start(with(request("https://a.example/"), &hearth_fetch_request::call, 5)), HEARTH_OK);
   const FetchRequest& made = port_.made.front();
   EXPECT_EQ(made.agent_class, "Plain");
   EXPECT_EQ(made.agent, "a");
@@ -148,26 +146,22 @@ TEST_F(AbiFetchTest, WhatIsWrongIsRefusedAtOnce) {
     EXPECT_EQ(start(url), HEARTH_E_INVALID) << url;
   EXPECT_EQ(start("https://a.example/" + std::string(17'000, 'a')), HEARTH_E_INVALID);
   EXPECT_EQ(start("HTTPS://a.example/?me@b"), HEARTH_OK);
+  const hearth_fetch_request its = request("https://a.example/");
   for (const std::string_view headers :
        {"{}", "[1]", R"([["a"]])", R"([["a","b","c"]])", R"([["a",1]])", "[", R"([["a b","c"]])",
         R"([["a","b\r\nc: d"]])", R"([["","b"]])", R"([["connection","close"]])",
         R"([["Content-Length","1"]])", R"([["TRANSFER-ENCODING","chunked"]])",
         R"([["Proxy-Authorization","x"]])", R"([["expect","100-continue"]])",
         R"([["Host","b.example"]])", R"([["hOST","a.example"]])"})
-    EXPECT_EQ(start_with_headers(headers), HEARTH_E_INVALID) << headers;
-  hearth_fetch_request it = request("https://a.example/");
+    EXPECT_EQ(start(with(its, &hearth_fetch_request::headers, slice(headers))), HEARTH_E_INVALID)
+        << headers;
   for (const std::string_view method : {"GE T", "CONNECT", "TRACE", "trace", "Track", "\r\n"}) {
-    it.method = slice(method);
-    EXPECT_EQ(start(it), HEARTH_E_INVALID) << method;
+    EXPECT_EQ(start(with(its, &hearth_fetch_request::method, slice(method))), HEARTH_E_INVALID)
+        << method;
   }
-  it = request("https://a.example/");
-  it.flags = 8;
-  EXPECT_EQ(start(it), HEARTH_E_UNSUPPORTED);
-  it = request("https://a.example/");
-  it.body = kNullWithLength;
-  EXPECT_EQ(start(it), HEARTH_E_INVALID);
-  it.struct_size = 0;
-  EXPECT_EQ(start(it), HEARTH_E_INVALID);
+  EXPECT_EQ(start(with(its, &hearth_fetch_request::flags, 8)), HEARTH_E_UNSUPPORTED);
+  EXPECT_EQ(start(with(its, &hearth_fetch_request::body, kNullWithLength)), HEARTH_E_INVALID);
+  EXPECT_EQ(start(with(its, &hearth_fetch_request::struct_size, 0)), HEARTH_E_INVALID);
 }
 
 TEST_F(AbiFetchTest, ASmallerRequestIsOneWithoutTheRest) {

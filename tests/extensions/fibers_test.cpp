@@ -24,16 +24,16 @@ using namespace testing;
 
 class AbiFibersTest : public DurableCallsTest {
  protected:
-  static hearth_fiber_start brief() {
+  static hearth_fiber_start brief(std::string_view id = "", std::uint32_t flags = 0) {
     hearth_fiber_start request{};
     request.struct_size = sizeof request;
     request.name = slice("work");
+    request.id = slice(id);
+    request.flags = flags;
     return request;
   }
-  static hearth_fiber_start good_request() {
-    hearth_fiber_start request = brief();
-    request.flags = HEARTH_FIBER_KEEP_RECORD;
-    return request;
+  static hearth_fiber_start good_request(std::string_view id = "") {
+    return brief(id, HEARTH_FIBER_KEEP_RECORD);
   }
   static hearth_fiber_filter good_filter() {
     hearth_fiber_filter filter{};
@@ -42,6 +42,12 @@ class AbiFibersTest : public DurableCallsTest {
   }
   hearth_status start(const hearth_fiber_start& request) {
     return fibers_.start(host_, kAgent, &request, &fiber_, &record_);
+  }
+  hearth_status list(const hearth_fiber_filter& filter) {
+    return fibers_.list(host_, kAgent, &filter, &record_);
+  }
+  hearth_status remove(const hearth_fiber_filter& filter) {
+    return fibers_.remove(host_, kAgent, &filter, &removed_);
   }
   hearth_status settle(std::uint32_t status, std::string_view body) {
     return fibers_.settle(host_, kAgent, fiber_, status, slice(body), &record_);
@@ -57,48 +63,19 @@ class AbiFibersTest : public DurableCallsTest {
 TEST_F(AbiFibersTest, EveryFunctionKeepsTheCommonRules) {
   const auto request = good_request();
   const auto filter = good_filter();
-  using Host = const hearth_host*;
   const DurableCall functions[] = {
-      {"start", true,
-       [&](Host host, hearth_agent agent) {
-         return fibers_.start(host, agent, &request, &fiber_, &record_);
-       }},
-      {"resume", true,
-       [&](Host host, hearth_agent agent) {
-         return fibers_.resume(host, agent, slice("i"), &fiber_);
-       }},
-      {"stash", true,
-       [&](Host host, hearth_agent agent) { return fibers_.stash(host, agent, 5, slice("{}")); }},
-      {"settle", true,
-       [&](Host host, hearth_agent agent) {
-         return fibers_.settle(host, agent, 5, HEARTH_FIBER_COMPLETED, kNothing, &record_);
-       }},
-      {"inspect", false,
-       [&](Host host, hearth_agent agent) {
-         return fibers_.inspect(host, agent, slice("i"), kNothing, &record_);
-       }},
-      {"list", false,
-       [&](Host host, hearth_agent agent) { return fibers_.list(host, agent, &filter, &record_); }},
-      {"cancel", true,
-       [&](Host host, hearth_agent agent) {
-         return fibers_.cancel(host, agent, slice("i"), kNothing, slice("why"), &record_);
-       }},
-      {"resolve", true,
-       [&](Host host, hearth_agent agent) {
-         return fibers_.resolve(host, agent, slice("i"), slice("{}"));
-       }},
-      {"revive", true,
-       [&](Host host, hearth_agent agent) { return fibers_.revive(host, agent, slice("i")); }},
-      {"remove", true,
-       [&](Host host, hearth_agent agent) {
-         return fibers_.remove(host, agent, &filter, &removed_);
-       }},
-      {"once", true,
-       [&](Host host, hearth_agent agent) {
-         return fibers_.once(host, agent, 1, slice("m"), &is_first_);
-       }},
-      {"works_for", false,
-       [&](Host host, hearth_agent agent) { return fibers_.works_for(host, agent, 1, 0); }},
+      durable_call("start", true, fibers_.start, &request, &fiber_, &record_),
+      durable_call("resume", true, fibers_.resume, slice("i"), &fiber_),
+      durable_call("stash", true, fibers_.stash, 5U, slice("{}")),
+      durable_call("settle", true, fibers_.settle, 5U, HEARTH_FIBER_COMPLETED, kNothing, &record_),
+      durable_call("inspect", false, fibers_.inspect, slice("i"), kNothing, &record_),
+      durable_call("list", false, fibers_.list, &filter, &record_),
+      durable_call("cancel", true, fibers_.cancel, slice("i"), kNothing, slice("why"), &record_),
+      durable_call("resolve", true, fibers_.resolve, slice("i"), slice("{}")),
+      durable_call("revive", true, fibers_.revive, slice("i")),
+      durable_call("remove", true, fibers_.remove, &filter, &removed_),
+      durable_call("once", true, fibers_.once, 1U, slice("m"), &is_first_),
+      durable_call("works_for", false, fibers_.works_for, 1U, 0U),
   };
   expect_common_rules(functions);
   expect_io_error(functions[0]);
@@ -121,9 +98,7 @@ TEST_F(AbiFibersTest, EveryFieldOfAStartArrives) {
   EXPECT_EQ(fibers_.start(host_, kAgent, &request, nullptr, &record_), HEARTH_E_INVALID)
       << "work that nobody can settle must not begin";
   EXPECT_EQ(start(request), HEARTH_E_GONE) << "no fiber has the parent's id";
-  auto parent = brief();
-  parent.id = slice("p");
-  ASSERT_EQ(start(parent), HEARTH_OK);
+  ASSERT_EQ(start(brief("p")), HEARTH_OK);
   ASSERT_EQ(start(request), HEARTH_OK) << last_error();
   EXPECT_NE(fiber_, 0U);
   for (const char* part : {R"("id":"i")", R"("key":"k")", R"("name":"work")", R"("input":[1])",
@@ -133,10 +108,8 @@ TEST_F(AbiFibersTest, EveryFieldOfAStartArrives) {
 }
 
 TEST_F(AbiFibersTest, AFiberWhoseLaneIsTakenIsAcceptedWithoutAHandle) {
-  auto request = good_request();
-  request.flags = HEARTH_FIBER_RESET;
+  auto request = brief("a", HEARTH_FIBER_RESET);
   request.lane = slice("x");
-  request.id = slice("a");
   ASSERT_EQ(start(request), HEARTH_OK);
   const hearth_fiber first = fiber_;
   EXPECT_NE(first, 0U);
@@ -159,12 +132,8 @@ TEST_F(AbiFibersTest, AFiberWhoseLaneIsTakenIsAcceptedWithoutAHandle) {
 }
 
 TEST_F(AbiFibersTest, ACancelNamesTheInnerFibersThatEndWithIt) {
-  auto request = brief();
-  request.id = slice("outer");
-  ASSERT_EQ(start(request), HEARTH_OK);
-  request.id = slice("inner");
-  request.parent = slice("outer");
-  ASSERT_EQ(start(request), HEARTH_OK);
+  ASSERT_EQ(start(brief("outer")), HEARTH_OK);
+  ASSERT_EQ(start(with(brief("inner"), &hearth_fiber_start::parent, slice("outer"))), HEARTH_OK);
   ASSERT_EQ(fibers_.cancel(host_, kAgent, slice("outer"), kNothing, slice("why"), &record_),
             HEARTH_OK);
   EXPECT_TRUE(has(record_, R"("inner":["inner"])")) << view(record_);
@@ -172,9 +141,7 @@ TEST_F(AbiFibersTest, ACancelNamesTheInnerFibersThatEndWithIt) {
 }
 
 TEST_F(AbiFibersTest, ThePolicySaysWhatASettledRecordDoes) {
-  hearth_fiber_start request = good_request();
-  request.policy = HEARTH_FIBER_REPLACE;
-  request.id = slice("i");
+  const auto request = with(good_request("i"), &hearth_fiber_start::policy, HEARTH_FIBER_REPLACE);
   ASSERT_EQ(start(request), HEARTH_OK) << last_error();
   EXPECT_FALSE(agent_.database().dirty()) << "it was committed";
   const hearth_fiber first = fiber_;
@@ -218,23 +185,17 @@ TEST_F(AbiFibersTest, NumbersThatNameNothingAreRefused) {
   hearth_fiber_start request = good_request();
   request.policy = HEARTH_FIBER_REPLACE_FAILED + 1;
   EXPECT_EQ(start(request), HEARTH_E_INVALID);
-  request = good_request();
-  request.flags = 16;
-  EXPECT_EQ(start(request), HEARTH_E_INVALID);
+  EXPECT_EQ(start(with(good_request(), &hearth_fiber_start::flags, 16)), HEARTH_E_INVALID);
   for (const std::uint32_t status : {0U, 1U, 2U, 4U, 8U, 17U, 48U, 1024U})
     EXPECT_EQ(settle(status, ""), HEARTH_E_INVALID) << status;
   hearth_fiber_filter filter = good_filter();
   filter.limit = 101;
-  EXPECT_EQ(fibers_.list(host_, kAgent, &filter, &record_), HEARTH_E_INVALID);
-  EXPECT_EQ(fibers_.remove(host_, kAgent, &filter, &removed_), HEARTH_OK) << "up to 500";
+  EXPECT_EQ(list(filter), HEARTH_E_INVALID);
+  EXPECT_EQ(remove(filter), HEARTH_OK) << "up to 500";
   filter.limit = 501;
-  EXPECT_EQ(fibers_.remove(host_, kAgent, &filter, &removed_), HEARTH_E_INVALID);
-  filter = good_filter();
-  filter.statuses = 128;
-  EXPECT_EQ(fibers_.list(host_, kAgent, &filter, &record_), HEARTH_E_INVALID);
-  filter = good_filter();
-  filter.dead = 2;
-  EXPECT_EQ(fibers_.list(host_, kAgent, &filter, &record_), HEARTH_E_INVALID);
+  EXPECT_EQ(remove(filter), HEARTH_E_INVALID);
+  EXPECT_EQ(list(with(good_filter(), &hearth_fiber_filter::statuses, 128)), HEARTH_E_INVALID);
+  EXPECT_EQ(list(with(good_filter(), &hearth_fiber_filter::dead, 2)), HEARTH_E_INVALID);
 }
 
 TEST_F(AbiFibersTest, BadSlicesAreRefusedBeforeAnythingIsDone) {
@@ -250,8 +211,8 @@ TEST_F(AbiFibersTest, BadSlicesAreRefusedBeforeAnythingIsDone) {
          {&hearth_fiber_filter::name, &hearth_fiber_filter::after}) {
       hearth_fiber_filter filter = good_filter();
       filter.*field = bad;
-      EXPECT_EQ(fibers_.list(host_, kAgent, &filter, &record_), HEARTH_E_INVALID);
-      EXPECT_EQ(fibers_.remove(host_, kAgent, &filter, &removed_), HEARTH_E_INVALID);
+      EXPECT_EQ(list(filter), HEARTH_E_INVALID);
+      EXPECT_EQ(remove(filter), HEARTH_E_INVALID);
     }
     EXPECT_EQ(fibers_.resume(host_, kAgent, bad, &fiber_), HEARTH_E_INVALID);
     EXPECT_EQ(fibers_.stash(host_, kAgent, 5, bad), HEARTH_E_INVALID);
@@ -269,8 +230,7 @@ TEST_F(AbiFibersTest, BadSlicesAreRefusedBeforeAnythingIsDone) {
 }
 
 TEST_F(AbiFibersTest, AFinalErrorIsNotRetriedAndWorkThatNeedsCodeWaits) {
-  auto request = good_request();
-  request.max_retries = 3;
+  const auto request = with(good_request(), &hearth_fiber_start::max_retries, 3);
   ASSERT_EQ(start(request), HEARTH_OK);
   EXPECT_EQ(settle(HEARTH_FIBER_FINAL_ERROR, "refused"), HEARTH_OK) << last_error();
   EXPECT_TRUE(has(record_, R"("status":"error")")) << view(record_);
@@ -304,8 +264,7 @@ TEST_F(AbiFibersTest, WorkCanEndWhateverItsErrorSays) {
 }
 
 TEST_F(AbiFibersTest, RecordsAreFoundCancelledAndRemoved) {
-  hearth_fiber_start request = good_request();
-  request.id = slice("i");
+  hearth_fiber_start request = good_request("i");
   request.key = slice("k");
   ASSERT_EQ(start(request), HEARTH_OK);
   EXPECT_EQ(fibers_.resume(host_, kAgent, slice("i"), &fiber_), HEARTH_E_NOT_FOUND)
@@ -325,7 +284,7 @@ TEST_F(AbiFibersTest, RecordsAreFoundCancelledAndRemoved) {
   request.name = slice("other");
   ASSERT_EQ(start(request), HEARTH_OK) << last_error();
   const auto listed = [this](const hearth_fiber_filter& filter) {
-    EXPECT_EQ(fibers_.list(host_, kAgent, &filter, &record_), HEARTH_OK) << last_error();
+    EXPECT_EQ(list(filter), HEARTH_OK) << last_error();
     return std::pair(has(record_, R"("id":"i")"), has(record_, R"("id":"j")"));
   };
   hearth_fiber_filter filter = good_filter();
@@ -338,16 +297,12 @@ TEST_F(AbiFibersTest, RecordsAreFoundCancelledAndRemoved) {
   filter = good_filter();
   filter.after = slice("j");
   EXPECT_EQ(listed(filter), std::pair(true, false)) << "newest first";
-  filter = good_filter();
-  filter.limit = 1;
-  EXPECT_EQ(listed(filter), std::pair(false, true));
-  filter = good_filter();
-  filter.dead = 1;
-  EXPECT_EQ(listed(filter), std::pair(false, false));
+  EXPECT_EQ(listed(with(good_filter(), &hearth_fiber_filter::limit, 1)), std::pair(false, true));
+  EXPECT_EQ(listed(with(good_filter(), &hearth_fiber_filter::dead, 1)), std::pair(false, false));
   EXPECT_EQ(fibers_.resolve(host_, kAgent, slice("nobody"), slice("{}")), HEARTH_E_NOT_FOUND);
   EXPECT_EQ(fibers_.revive(host_, kAgent, slice("nobody")), HEARTH_E_NOT_FOUND);
   filter = good_filter();
-  EXPECT_EQ(fibers_.remove(host_, kAgent, &filter, &removed_), HEARTH_OK);
+  EXPECT_EQ(remove(filter), HEARTH_OK);
   EXPECT_EQ(removed_, 1U) << "one is over";
 }
 
@@ -362,10 +317,7 @@ TEST_F(AbiFibersTest, WhatIsOfferedIsResumedAndWhatWasInterruptedIsOfferedAgain)
     ADD_FAILURE() << "nothing is offered";
     return DueWork{};
   };
-  hearth_fiber_start request = good_request();
-  request.id = slice("i");
-  request.max_retries = 1;
-  ASSERT_EQ(start(request), HEARTH_OK);
+  ASSERT_EQ(start(with(good_request("i"), &hearth_fiber_start::max_retries, 1)), HEARTH_OK);
   ASSERT_EQ(settle(HEARTH_FIBER_ERROR, "busy"), HEARTH_OK);
   agent_.work().dispatch().ended(offered(), std::string_view());  // no run goes on with it
   EXPECT_EQ(fibers_.revive(host_, kAgent, slice("i")), HEARTH_OK) << last_error();
@@ -381,15 +333,14 @@ TEST_F(AbiFibersTest, WithoutALimitAPageHasFiftyAndAHundredAreRemoved) {
     ASSERT_EQ(settle(HEARTH_FIBER_COMPLETED, "1"), HEARTH_OK);
   }
   const auto filter = good_filter();
-  ASSERT_EQ(fibers_.list(host_, kAgent, &filter, &record_), HEARTH_OK);
+  ASSERT_EQ(list(filter), HEARTH_OK);
   EXPECT_EQ(count_in(record_, R"("id":)"), 50U);
-  ASSERT_EQ(fibers_.remove(host_, kAgent, &filter, &removed_), HEARTH_OK);
+  ASSERT_EQ(remove(filter), HEARTH_OK);
   EXPECT_EQ(removed_, 100U);
 }
 
 TEST_F(AbiFibersTest, ATurnSaysSoAndIsNobodysPart) {
-  auto request = brief();
-  request.flags = HEARTH_FIBER_TURN;
+  auto request = brief("", HEARTH_FIBER_TURN);
   ASSERT_EQ(start(request), HEARTH_OK);
   EXPECT_TRUE(has(record_, R"("turn":true)")) << view(record_);
   request.parent = slice("p");
@@ -399,10 +350,7 @@ TEST_F(AbiFibersTest, ATurnSaysSoAndIsNobodysPart) {
 TEST_F(AbiFibersTest, ClientsHearOfATurn) {
   agent_.add_client(5, "ada");
   agent_.add_client(6, "no protocol").flags = Client::kNoProtocol;
-  auto request = brief();
-  request.flags = HEARTH_FIBER_TURN;
-  request.id = slice("t");
-  ASSERT_EQ(start(request), HEARTH_OK);
+  ASSERT_EQ(start(brief("t", HEARTH_FIBER_TURN)), HEARTH_OK);
   tell_clients_of_turns(agent_.clients(), agent_.work());
   EXPECT_TRUE(agent_.told.empty());
   die(agent_.work().fibers(), agent_.database(), "t", "too often");
@@ -417,12 +365,7 @@ TEST_F(AbiFibersTest, ClientsHearOfATurn) {
 
 TEST_F(AbiFibersTest, AClientThatComesLaterHearsOfATurnThatWasGivenUp) {
   EXPECT_EQ(frames_of_standing_turns(agent_.work()), Lines{});
-  auto request = brief();
-  request.flags = HEARTH_FIBER_TURN;
-  for (const char* const id : {"u", "t"}) {
-    request.id = slice(id);
-    ASSERT_EQ(start(request), HEARTH_OK);
-  }
+  for (const char* const id : {"u", "t"}) ASSERT_EQ(start(brief(id, HEARTH_FIBER_TURN)), HEARTH_OK);
   EXPECT_EQ(frames_of_standing_turns(agent_.work()), Lines{}) << "they run";
   durable::Fibers& fibers = agent_.work().fibers();
   die(fibers, agent_.database(), "t", "too often");
@@ -432,8 +375,7 @@ TEST_F(AbiFibersTest, AClientThatComesLaterHearsOfATurnThatWasGivenUp) {
       R"({"type":"session.status_idle","turn":"t","stop_reason":{"type":"retries_exhausted"}})"};
   EXPECT_EQ(frames_of_standing_turns(agent_.work()), frames);
   EXPECT_EQ(frames_of_standing_turns(agent_.work()), frames) << "each that comes";
-  request.id = slice("v");
-  ASSERT_EQ(start(request), HEARTH_OK);
+  ASSERT_EQ(start(brief("v", HEARTH_FIBER_TURN)), HEARTH_OK);
   EXPECT_EQ(frames_of_standing_turns(agent_.work()), Lines{}) << "a later one says how it stands";
   die(fibers, agent_.database(), "v", "too often");
   EXPECT_EQ(frames_of_standing_turns(agent_.work()).size(), 2U);
@@ -466,9 +408,7 @@ TEST_F(AbiFibersTest, ACancelTellsTheRecordAndABriefOneGoes) {
   ASSERT_EQ(start(brief()), HEARTH_OK);
   EXPECT_TRUE(has(record_, R"("brief":true)")) << view(record_);
   ASSERT_EQ(fibers_.stash(host_, kAgent, fiber_, slice("5")), HEARTH_OK);
-  auto request = brief();
-  request.key = slice("k");
-  ASSERT_EQ(start(request), HEARTH_OK);
+  ASSERT_EQ(start(with(brief(), &hearth_fiber_start::key, slice("k"))), HEARTH_OK);
   ASSERT_EQ(fibers_.cancel(host_, kAgent, kNothing, slice("k"), slice("\xff"), &record_),
             HEARTH_OK);
   EXPECT_TRUE(has(record_, R"("status":"aborted")")) << view(record_);

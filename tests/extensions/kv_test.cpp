@@ -24,11 +24,7 @@ class AbiKvTest : public AbiHostTest {
     return kv_.put(host_, kAgent, slice(key), slice(json));
   }
   // The value, or the status.
-  std::string get(std::string_view key) {
-    hearth_bytes value{};
-    const hearth_status status = kv_.get(host_, kAgent, slice(key), &value);
-    return status == HEARTH_OK ? std::string(view(value)) : std::to_string(status);
-  }
+  std::string get(std::string_view key) { return lent(kv_.get, slice(key)); }
   hearth_status remove(std::string_view key) { return kv_.remove(host_, kAgent, slice(key)); }
   std::string list(std::string_view prefix = "", std::string_view after = "",
                    std::uint32_t limit = 0) {
@@ -36,9 +32,7 @@ class AbiKvTest : public AbiHostTest {
                                      .limit = limit,
                                      .prefix = slice(prefix),
                                      .after = slice(after)};
-    hearth_bytes entries{};
-    const hearth_status status = kv_.list(host_, kAgent, &filter, &entries);
-    return status == HEARTH_OK ? std::string(view(entries)) : std::to_string(status);
+    return lent(kv_.list, &filter);
   }
   // Keys and bytes. Checks that the counts match the rows.
   std::pair<std::uint64_t, std::uint64_t> usage() {
@@ -57,8 +51,6 @@ class AbiKvTest : public AbiHostTest {
   }
 
   const hearth_kv_v1& kv_ = extension<hearth_kv_v1>(HEARTH_EXT_KV);
-  const std::string not_found_ = std::to_string(HEARTH_E_NOT_FOUND);
-  const std::string invalid_ = std::to_string(HEARTH_E_INVALID);
 };
 
 TEST_F(AbiKvTest, WantsALiveAgentOnItsThreadAndAHost) {
@@ -76,7 +68,7 @@ TEST_F(AbiKvTest, WantsALiveAgentOnItsThreadAndAHost) {
 }
 
 TEST_F(AbiKvTest, AValueIsKeptReplacedAndRemoved) {
-  EXPECT_EQ(get("k"), not_found_);
+  EXPECT_EQ(get("k"), "HEARTH_E_NOT_FOUND");
   EXPECT_EQ(remove("k"), HEARTH_E_NOT_FOUND);
   EXPECT_EQ(list(), "[]");
   EXPECT_EQ(usage(), std::pair(std::uint64_t{0}, std::uint64_t{0}));
@@ -88,7 +80,7 @@ TEST_F(AbiKvTest, AValueIsKeptReplacedAndRemoved) {
   EXPECT_EQ(get("k"), "null");
   EXPECT_EQ(usage(), std::pair(std::uint64_t{1}, std::uint64_t{5}));
   EXPECT_EQ(remove("k"), HEARTH_OK);
-  EXPECT_EQ(get("k"), not_found_);
+  EXPECT_EQ(get("k"), "HEARTH_E_NOT_FOUND");
   EXPECT_EQ(usage(), std::pair(std::uint64_t{0}, std::uint64_t{0}));
 }
 
@@ -96,16 +88,16 @@ TEST_F(AbiKvTest, KeysAreBoundedTexts) {
   const std::string longest(2048, 'x');
   for (const std::string& bad : {std::string(), longest + 'x', std::string("a\0b", 3)}) {
     EXPECT_EQ(put(bad, "1"), HEARTH_E_INVALID);
-    EXPECT_EQ(get(bad), invalid_);
+    EXPECT_EQ(get(bad), "HEARTH_E_INVALID");
     EXPECT_EQ(remove(bad), HEARTH_E_INVALID);
   }
   EXPECT_EQ(put(kNotUtf8, "1"), HEARTH_E_INVALID);
   EXPECT_EQ(kv_.put(host_, kAgent, kNullWithLength, slice("1")), HEARTH_E_INVALID);
-  EXPECT_EQ(list(kNotUtf8), invalid_);
+  EXPECT_EQ(list(kNotUtf8), "HEARTH_E_INVALID");
   EXPECT_FALSE(agent_.has_stored());
   EXPECT_EQ(put(longest, "1"), HEARTH_OK);
   EXPECT_EQ(put("\xc3\xa4 \"quoted\"", "2"), HEARTH_OK);
-  EXPECT_EQ(list("\xc3"), invalid_);
+  EXPECT_EQ(list("\xc3"), "HEARTH_E_INVALID");
   EXPECT_EQ(list("\xc3\xa4"), "[{\"key\":\"\xc3\xa4 \\\"quoted\\\"\",\"value\":2}]");
 }
 
@@ -135,7 +127,7 @@ TEST_F(AbiKvTest, AreListedByPrefixInPagesInTheOrderOfTheirKeys) {
   EXPECT_EQ(list("b:", "c"), "[]") << "behind it";
   EXPECT_EQ(list("", "b:15"), entries({"b:2", "b:3", "c"})) << "which was never there";
   EXPECT_EQ(list("x"), "[]");
-  EXPECT_EQ(list("", "", 1001), invalid_);
+  EXPECT_EQ(list("", "", 1001), "HEARTH_E_INVALID");
   EXPECT_EQ(kv_.list(host_, kAgent, nullptr, nullptr), HEARTH_E_INVALID);
 }
 
@@ -167,7 +159,7 @@ TEST_F(AbiKvTest, ARollbackTakesValuesAndCountsBackAndTheTablesToo) {
     EXPECT_EQ(put("undone", "1"), HEARTH_OK) << last_error();
     EXPECT_EQ(get("undone"), "1");
     ASSERT_TRUE(sql.rollback_to(*savepoint));
-    EXPECT_EQ(get("undone"), not_found_);
+    EXPECT_EQ(get("undone"), "HEARTH_E_NOT_FOUND");
     EXPECT_EQ(usage(), std::pair(std::uint64_t(round), std::uint64_t(round == 0 ? 0 : 5)));
     if (round == 0) EXPECT_EQ(put("kept", "1"), HEARTH_OK) << last_error();
   }

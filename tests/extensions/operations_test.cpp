@@ -18,6 +18,13 @@ using namespace testing;
 
 class AbiOperationsTest : public DurableCallsTest {
  protected:
+  static hearth_operation_start keyed_operation() {
+    hearth_operation_start request = good_operation();
+    request.kind = slice("refund");
+    request.effect = HEARTH_EFFECT_KEYED;
+    request.horizon_ms = 1000;
+    return request;
+  }
   static hearth_operation_start good_operation() {
     hearth_operation_start request{};
     request.struct_size = sizeof request;
@@ -29,6 +36,9 @@ class AbiOperationsTest : public DurableCallsTest {
   }
   hearth_status begin(const hearth_operation_start& request) {
     return operations_.begin(host_, kAgent, &request, 77, &begun_);
+  }
+  hearth_status list(const hearth_operation_filter& filter) {
+    return operations_.list(host_, kAgent, &filter, &record_);
   }
   hearth_status settle(std::uint32_t outcome, std::string_view body = "1") {
     return operations_.settle(host_, kAgent, begun_.operation, outcome, slice(body), &state_);
@@ -46,49 +56,19 @@ TEST_F(AbiOperationsTest, ItsFunctionsKeepTheCommonRules) {
   const auto request = good_operation();
   hearth_operation_filter filter{};
   filter.struct_size = sizeof filter;
-  using Host = const hearth_host*;
   const DurableCall functions[] = {
-      {"begin", true,
-       [&](Host host, hearth_agent agent) {
-         return operations_.begin(host, agent, &request, 1, &begun_);
-       }},
-      {"settle", true,
-       [&](Host host, hearth_agent agent) {
-         return operations_.settle(host, agent, 1, HEARTH_OUTCOME_COMPLETED, slice("1"), &state_);
-       }},
-      {"inspect", false,
-       [&](Host host, hearth_agent agent) {
-         return operations_.inspect(host, agent, slice("i"), &record_);
-       }},
-      {"list", false,
-       [&](Host host, hearth_agent agent) {
-         return operations_.list(host, agent, &filter, &record_);
-       }},
-      {"path", false,
-       [&](Host host, hearth_agent agent) {
-         return operations_.path(host, agent, slice("i"), &record_);
-       }},
-      {"drop_answer", true,
-       [&](Host host, hearth_agent agent) {
-         return operations_.drop_answer(host, agent, slice("i"));
-       }},
-      {"set_cost", true,
-       [&](Host host, hearth_agent agent) {
-         return operations_.set_cost(host, agent, slice("i"), 1);
-       }},
-      {"describe", false,
-       [&](Host host, hearth_agent agent) {
-         return operations_.describe(host, agent, slice("i"), slice("n"), slice("{}"));
-       }},
-      {"answer", false,
-       [&](Host host, hearth_agent agent) {
-         return operations_.answer(host, agent, slice("i"), &record_, &body_);
-       }},
-      {"resolve", true,
-       [&](Host host, hearth_agent agent) {
-         return operations_.resolve(host, agent, slice("i"), HEARTH_OUTCOME_COMPLETED, kNothing,
-                                    slice("note"), slice("ada"));
-       }},
+      durable_call("begin", true, operations_.begin, &request, 1U, &begun_),
+      durable_call("settle", true, operations_.settle, 1U, HEARTH_OUTCOME_COMPLETED, slice("1"),
+                   &state_),
+      durable_call("inspect", false, operations_.inspect, slice("i"), &record_),
+      durable_call("list", false, operations_.list, &filter, &record_),
+      durable_call("path", false, operations_.path, slice("i"), &record_),
+      durable_call("drop_answer", true, operations_.drop_answer, slice("i")),
+      durable_call("set_cost", true, operations_.set_cost, slice("i"), 1U),
+      durable_call("describe", false, operations_.describe, slice("i"), slice("n"), slice("{}")),
+      durable_call("answer", false, operations_.answer, slice("i"), &record_, &body_),
+      durable_call("resolve", true, operations_.resolve, slice("i"), HEARTH_OUTCOME_COMPLETED,
+                   kNothing, slice("note"), slice("ada")),
   };
   expect_common_rules(functions);
   expect_io_error(functions[0]);
@@ -122,14 +102,9 @@ TEST_F(AbiOperationsTest, OneThatCannotWaitWasNotExecuted) {
 }
 
 TEST_F(AbiOperationsTest, AnotherRunThatCannotWaitMayHaveBeenExecutedBefore) {
-  hearth_operation_start unsafe = good_operation();
-  unsafe.can_resume = 1;
-  hearth_operation_start keyed = good_operation();
-  keyed.key = slice("order 8");
-  keyed.kind = slice("refund");
-  keyed.effect = HEARTH_EFFECT_KEYED;
-  keyed.horizon_ms = 1000;
-  for (const hearth_operation_start& request : {unsafe, keyed}) {
+  for (const hearth_operation_start& request :
+       {with(good_operation(), &hearth_operation_start::can_resume, 1),
+        with(keyed_operation(), &hearth_operation_start::key, slice("order 8"))}) {
     ASSERT_EQ(begin(request), HEARTH_OK);
     const std::string its_id = id();
     durable::Operations& ledger = agent_.work().operations();
@@ -154,8 +129,7 @@ TEST_F(AbiOperationsTest, AnotherRunThatCannotWaitMayHaveBeenExecutedBefore) {
 }
 
 TEST_F(AbiOperationsTest, OneThatActsByItsRequestWasNotExecutedWithoutOne) {
-  hearth_operation_start request = good_operation();
-  request.acts_by_request = 1;
+  const auto request = with(good_operation(), &hearth_operation_start::acts_by_request, 1);
   for (const std::uint32_t outcome : {HEARTH_OUTCOME_CUT_OFF, HEARTH_OUTCOME_FAILED}) {
     ASSERT_EQ(begin(request), HEARTH_OK);
     ASSERT_EQ(settle(outcome, "lost"), HEARTH_OK);
@@ -187,52 +161,46 @@ TEST_F(AbiOperationsTest, OneThatIsCancelledWhileItWaitsHasNotBegun) {
 }
 
 TEST_F(AbiOperationsTest, RequestsAreChecked) {
-  const auto refused = [&](const char* what, auto change, hearth_status status = HEARTH_E_INVALID) {
-    hearth_operation_start request = good_operation();
-    change(request);
-    EXPECT_EQ(begin(request), status) << what;
+  using Start = hearth_operation_start;
+  const auto refused = [&](const char* what, auto field, auto value,
+                           hearth_status status = HEARTH_E_INVALID) {
+    EXPECT_EQ(begin(with(good_operation(), field, value)), status) << what;
   };
-  refused("size", [](auto& each) { each.struct_size = 0; });
-  refused("effect 0", [](auto& each) { each.effect = 0; });
-  refused("effect 6", [](auto& each) { each.effect = 6; });
-  refused("effect of another kind", [](auto& each) { each.kind = slice("refund"); });
-  refused("no such kind", [](auto& each) { each.kind = slice("chrge"); });
-  refused("flag", [](auto& each) { each.can_probe = 2; });
-  refused("another flag", [](auto& each) { each.can_resume = 2; });
-  refused("a third flag", [](auto& each) { each.acts_by_request = 2; });
-  refused("reserved", [](auto& each) { each.reserved = 1; });
-  refused("header", [](auto& each) { each.key_header = slice("a b"); });
-  refused("horizon", [](auto& each) { each.horizon_ms = 1; });
-  refused("keyed without a horizon", [](auto& each) {
-    each.kind = slice("refund");
-    each.effect = HEARTH_EFFECT_KEYED;
-  });
-  refused("neither key nor fiber", [](auto& each) { each.key = kNothing; });
-  refused("no such fiber", [](auto& each) { each.fiber = 12; }, HEARTH_E_GONE);
-  refused("no such id", [](auto& each) { each.id = slice("x"); }, HEARTH_E_NOT_FOUND);
+  refused("size", &Start::struct_size, 0U);
+  refused("effect 0", &Start::effect, 0U);
+  refused("effect 6", &Start::effect, 6U);
+  refused("effect of another kind", &Start::kind, slice("refund"));
+  refused("no such kind", &Start::kind, slice("chrge"));
+  refused("flag", &Start::can_probe, 2U);
+  refused("another flag", &Start::can_resume, 2U);
+  refused("a third flag", &Start::acts_by_request, 2U);
+  refused("reserved", &Start::reserved, 1U);
+  refused("header", &Start::key_header, slice("a b"));
+  refused("horizon", &Start::horizon_ms, 1U);
+  refused("neither key nor fiber", &Start::key, kNothing);
+  refused("no such fiber", &Start::fiber, 12U, HEARTH_E_GONE);
+  refused("no such id", &Start::id, slice("x"), HEARTH_E_NOT_FOUND);
   for (const hearth_bytes bad : kBadSlices) {
-    refused("kind", [&](auto& each) { each.kind = bad; });
-    refused("arguments", [&](auto& each) { each.arguments = bad; });
-    refused("key", [&](auto& each) { each.key = bad; });
-    refused("id", [&](auto& each) { each.id = bad; });
-    refused("key header", [&](auto& each) { each.key_header = bad; });
+    refused("kind", &Start::kind, bad);
+    refused("arguments", &Start::arguments, bad);
+    refused("key", &Start::key, bad);
+    refused("id", &Start::id, bad);
+    refused("key header", &Start::key_header, bad);
   }
+  EXPECT_EQ(begin(with(keyed_operation(), &hearth_operation_start::horizon_ms, 0)),
+            HEARTH_E_INVALID);
   const auto request = good_operation();
   EXPECT_EQ(operations_.begin(host_, kAgent, &request, 1, nullptr), HEARTH_E_INVALID);
   EXPECT_EQ(operations_.settle(host_, kAgent, 1, 0, kNothing, nullptr), HEARTH_E_INVALID);
   EXPECT_EQ(operations_.settle(host_, kAgent, 1, 6, kNothing, nullptr), HEARTH_E_INVALID);
   hearth_operation_filter filter{};
   filter.struct_size = sizeof filter;
-  filter.states = 32;
-  EXPECT_EQ(operations_.list(host_, kAgent, &filter, &record_), HEARTH_E_INVALID);
-  filter.states = 0;
-  filter.limit = 101;
-  EXPECT_EQ(operations_.list(host_, kAgent, &filter, &record_), HEARTH_E_INVALID);
+  EXPECT_EQ(list(with(filter, &hearth_operation_filter::states, 32)), HEARTH_E_INVALID);
+  EXPECT_EQ(list(with(filter, &hearth_operation_filter::limit, 101)), HEARTH_E_INVALID);
 }
 
 TEST_F(AbiOperationsTest, AKindThatIsNotListedIsSaid) {
-  hearth_operation_start request = good_operation();
-  request.kind = slice("chrge");
+  const auto request = with(good_operation(), &hearth_operation_start::kind, slice("chrge"));
   EXPECT_EQ(begin(request), HEARTH_E_INVALID);
   EXPECT_NE(agent_.last_error.find(R"(lists no operation "chrge")"), std::string::npos)
       << agent_.last_error;
@@ -296,11 +264,7 @@ TEST_F(AbiOperationsTest, AnUnknownOneIsLoggedToldAndResolved) {
 }
 
 TEST_F(AbiOperationsTest, AKeyedOneBehindItsHorizonIsTold) {
-  hearth_operation_start keyed = good_operation();
-  keyed.kind = slice("refund");
-  keyed.effect = HEARTH_EFFECT_KEYED;
-  keyed.horizon_ms = 1000;
-  ASSERT_EQ(begin(keyed), HEARTH_OK);
+  ASSERT_EQ(begin(keyed_operation()), HEARTH_OK);
   ASSERT_EQ(settle(HEARTH_OUTCOME_CUT_OFF, "lost"), HEARTH_OK);
   EXPECT_EQ(state_, static_cast<std::uint32_t>(HEARTH_OPERATION_IS_INTERRUPTED));
   extensions::DurableWork& work = agent_.work();

@@ -28,6 +28,15 @@ class AbiQueueTest : public DurableCallsTest {
     filter.struct_size = sizeof filter;
     return filter;
   }
+  hearth_status push(const hearth_queue_request& request) {
+    return queue_.push(host_, kAgent, &request, &record_);
+  }
+  hearth_status list(const hearth_queue_filter& filter) {
+    return queue_.list(host_, kAgent, &filter, &record_);
+  }
+  hearth_status remove_all(const hearth_queue_filter& filter) {
+    return queue_.remove_all(host_, kAgent, &filter, &removed_);
+  }
 
   const hearth_queue_v1& queue_ = extension<hearth_queue_v1>(HEARTH_EXT_QUEUE);
   hearth_bytes record_{};
@@ -37,24 +46,13 @@ class AbiQueueTest : public DurableCallsTest {
 TEST_F(AbiQueueTest, EveryFunctionKeepsTheCommonRules) {
   const auto request = good_request();
   const auto filter = good_filter();
-  using Host = const hearth_host*;
   const DurableCall functions[] = {
-      {"push", true,
-       [&](Host host, hearth_agent agent) { return queue_.push(host, agent, &request, &record_); }},
-      {"get", false,
-       [&](Host host, hearth_agent agent) {
-         return queue_.get(host, agent, slice("i"), &record_);
-       }},
-      {"list", false,
-       [&](Host host, hearth_agent agent) { return queue_.list(host, agent, &filter, &record_); }},
-      {"remove", true,
-       [&](Host host, hearth_agent agent) { return queue_.remove(host, agent, slice("i")); }},
-      {"remove_all", true,
-       [&](Host host, hearth_agent agent) {
-         return queue_.remove_all(host, agent, &filter, &removed_);
-       }},
-      {"retry", true,
-       [&](Host host, hearth_agent agent) { return queue_.retry(host, agent, slice("i")); }},
+      durable_call("push", true, queue_.push, &request, &record_),
+      durable_call("get", false, queue_.get, slice("i"), &record_),
+      durable_call("list", false, queue_.list, &filter, &record_),
+      durable_call("remove", true, queue_.remove, slice("i")),
+      durable_call("remove_all", true, queue_.remove_all, &filter, &removed_),
+      durable_call("retry", true, queue_.retry, slice("i")),
   };
   expect_common_rules(functions);
   expect_io_error(functions[0]);
@@ -67,7 +65,7 @@ TEST_F(AbiQueueTest, EveryFieldArrivesAndTheRecordIsLent) {
                                         .payload = slice(R"({"to":"me"})"),
                                         .retry_base_ms = 2,
                                         .retry_max_ms = 3};
-  ASSERT_EQ(queue_.push(host_, kAgent, &request, &record_), HEARTH_OK) << last_error();
+  ASSERT_EQ(push(request), HEARTH_OK) << last_error();
   for (const char* part : {R"("callback":"send")", R"("payload":{"to":"me"})",
                            R"("retry":{"max_attempts":1,"base_delay_ms":2,"max_delay_ms":3})"})
     EXPECT_TRUE(has(record_, part)) << view(record_);
@@ -81,18 +79,18 @@ TEST_F(AbiQueueTest, EveryFieldArrivesAndTheRecordIsLent) {
 }
 
 TEST_F(AbiQueueTest, EachFieldOfAFilterLeavesSomeOut) {
-  const auto push = [this](std::string_view callback, std::string_view payload) {
+  const auto pushed = [this](std::string_view callback, std::string_view payload) {
     hearth_queue_request request = good_request();
     request.callback = slice(callback);
     request.payload = slice(payload);
-    EXPECT_EQ(queue_.push(host_, kAgent, &request, &record_), HEARTH_OK) << last_error();
+    EXPECT_EQ(push(request), HEARTH_OK) << last_error();
     return text_in(record_, "id");
   };
-  const std::string first = push("send", R"({"to":"me"})");
-  push("send", R"({"to":"you"})");
-  push("drop", R"({"to":"me"})");
+  const std::string first = pushed("send", R"({"to":"me"})");
+  pushed("send", R"({"to":"you"})");
+  pushed("drop", R"({"to":"me"})");
   const auto ids_listed = [this](const hearth_queue_filter& filter) {
-    EXPECT_EQ(queue_.list(host_, kAgent, &filter, &record_), HEARTH_OK) << last_error();
+    EXPECT_EQ(list(filter), HEARTH_OK) << last_error();
     return count_in(record_, R"("id":)");
   };
   hearth_queue_filter filter = good_filter();
@@ -105,15 +103,11 @@ TEST_F(AbiQueueTest, EachFieldOfAFilterLeavesSomeOut) {
   filter.member = slice("to");
   filter.value = slice("\"me\"");
   EXPECT_EQ(ids_listed(filter), 1U);
-  filter = good_filter();
-  filter.after = slice(first);
-  EXPECT_EQ(ids_listed(filter), 2U);
-  filter = good_filter();
-  filter.state = slice("dead");
-  EXPECT_EQ(ids_listed(filter), 0U);
+  EXPECT_EQ(ids_listed(with(good_filter(), &hearth_queue_filter::after, slice(first))), 2U);
+  EXPECT_EQ(ids_listed(with(good_filter(), &hearth_queue_filter::state, slice("dead"))), 0U);
   filter = good_filter();
   filter.callback = slice("send");
-  EXPECT_EQ(queue_.remove_all(host_, kAgent, &filter, &removed_), HEARTH_OK);
+  EXPECT_EQ(remove_all(filter), HEARTH_OK);
   EXPECT_EQ(removed_, 2U);
   filter.callback = slice("drop");
   EXPECT_EQ(queue_.remove_all(host_, kAgent, &filter, nullptr), HEARTH_OK);
@@ -122,10 +116,9 @@ TEST_F(AbiQueueTest, EachFieldOfAFilterLeavesSomeOut) {
 
 TEST_F(AbiQueueTest, WithoutALimitAPageHasAHundred) {
   const auto request = good_request();
-  for (int i = 0; i < 101; ++i)
-    ASSERT_EQ(queue_.push(host_, kAgent, &request, &record_), HEARTH_OK) << last_error();
+  for (int i = 0; i < 101; ++i) ASSERT_EQ(push(request), HEARTH_OK) << last_error();
   const auto filter = good_filter();
-  ASSERT_EQ(queue_.list(host_, kAgent, &filter, &record_), HEARTH_OK);
+  ASSERT_EQ(list(filter), HEARTH_OK);
   EXPECT_EQ(count_in(record_, R"("id":)"), 100U);
 }
 
@@ -133,7 +126,7 @@ TEST_F(AbiQueueTest, StructsOfOtherSizesAreReadAsFarAsBothKnowThem) {
   hearth_queue_request request = good_request();
   request.retry_base_ms = 9;
   request.struct_size = offsetof(hearth_queue_request, retry_base_ms);
-  EXPECT_EQ(queue_.push(host_, kAgent, &request, &record_), HEARTH_OK);
+  EXPECT_EQ(push(request), HEARTH_OK);
   EXPECT_FALSE(has(record_, R"("base_delay_ms":9)")) << view(record_);
   struct {
     hearth_queue_request known = good_request();
@@ -142,7 +135,7 @@ TEST_F(AbiQueueTest, StructsOfOtherSizesAreReadAsFarAsBothKnowThem) {
   larger.known.struct_size = sizeof larger;
   EXPECT_EQ(queue_.push(host_, kAgent, &larger.known, &record_), HEARTH_OK);
   request.struct_size = 3;
-  EXPECT_EQ(queue_.push(host_, kAgent, &request, &record_), HEARTH_E_INVALID);
+  EXPECT_EQ(push(request), HEARTH_E_INVALID);
   EXPECT_EQ(queue_.push(host_, kAgent, nullptr, &record_), HEARTH_E_INVALID);
   EXPECT_EQ(queue_.list(host_, kAgent, nullptr, &record_), HEARTH_E_INVALID);
   EXPECT_EQ(queue_.remove_all(host_, kAgent, nullptr, &removed_), HEARTH_E_INVALID);
@@ -154,23 +147,21 @@ TEST_F(AbiQueueTest, BadSlicesAndLimitsAreRefusedBeforeAnythingIsDone) {
          {&hearth_queue_request::callback, &hearth_queue_request::payload}) {
       hearth_queue_request request = good_request();
       request.*field = bad;
-      EXPECT_EQ(queue_.push(host_, kAgent, &request, &record_), HEARTH_E_INVALID);
+      EXPECT_EQ(push(request), HEARTH_E_INVALID);
     }
     for (hearth_bytes hearth_queue_filter::* field :
          {&hearth_queue_filter::callback, &hearth_queue_filter::state, &hearth_queue_filter::member,
           &hearth_queue_filter::value, &hearth_queue_filter::after}) {
       hearth_queue_filter filter = good_filter();
       filter.*field = bad;
-      EXPECT_EQ(queue_.list(host_, kAgent, &filter, &record_), HEARTH_E_INVALID);
-      EXPECT_EQ(queue_.remove_all(host_, kAgent, &filter, &removed_), HEARTH_E_INVALID);
+      EXPECT_EQ(list(filter), HEARTH_E_INVALID);
+      EXPECT_EQ(remove_all(filter), HEARTH_E_INVALID);
     }
     EXPECT_EQ(queue_.get(host_, kAgent, bad, &record_), HEARTH_E_INVALID);
     EXPECT_EQ(queue_.remove(host_, kAgent, bad), HEARTH_E_INVALID);
     EXPECT_EQ(queue_.retry(host_, kAgent, bad), HEARTH_E_INVALID);
   }
-  hearth_queue_filter filter = good_filter();
-  filter.limit = 1001;
-  EXPECT_EQ(queue_.list(host_, kAgent, &filter, &record_), HEARTH_E_INVALID);
+  EXPECT_EQ(list(with(good_filter(), &hearth_queue_filter::limit, 1001)), HEARTH_E_INVALID);
   EXPECT_FALSE(agent_.has_stored());
 }
 

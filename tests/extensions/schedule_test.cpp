@@ -44,26 +44,13 @@ class AbiScheduleTest : public DurableCallsTest {
 TEST_F(AbiScheduleTest, EveryFunctionKeepsTheCommonRules) {
   const auto request = good_request();
   const auto filter = good_filter();
-  using Host = const hearth_host*;
   const DurableCall functions[] = {
-      {"create", true,
-       [&](Host host, hearth_agent agent) {
-         return schedule_.create(host, agent, &request, &record_, &created_);
-       }},
-      {"get", false,
-       [&](Host host, hearth_agent agent) {
-         return schedule_.get(host, agent, slice("i"), &record_);
-       }},
-      {"list", false,
-       [&](Host host, hearth_agent agent) {
-         return schedule_.list(host, agent, &filter, &record_);
-       }},
-      {"cancel", true,
-       [&](Host host, hearth_agent agent) { return schedule_.cancel(host, agent, slice("i")); }},
-      {"pause", true,
-       [&](Host host, hearth_agent agent) { return schedule_.pause(host, agent, slice("i"), 1); }},
-      {"retry", true,
-       [&](Host host, hearth_agent agent) { return schedule_.retry(host, agent, slice("i")); }},
+      durable_call("create", true, schedule_.create, &request, &record_, &created_),
+      durable_call("get", false, schedule_.get, slice("i"), &record_),
+      durable_call("list", false, schedule_.list, &filter, &record_),
+      durable_call("cancel", true, schedule_.cancel, slice("i")),
+      durable_call("pause", true, schedule_.pause, slice("i"), 1U),
+      durable_call("retry", true, schedule_.retry, slice("i")),
   };
   expect_common_rules(functions);
   expect_io_error(functions[0]);
@@ -155,15 +142,9 @@ TEST_F(AbiScheduleTest, NumbersThatNameNothingAreRefused) {
   EXPECT_TRUE(refuses(&hearth_schedule_request::misfire, 3));
   EXPECT_TRUE(refuses(&hearth_schedule_request::overlap, 3));
   EXPECT_TRUE(refuses(&hearth_schedule_request::flags, 2));
-  hearth_schedule_filter filter = good_filter();
-  filter.type = 5;
-  EXPECT_EQ(list(filter), HEARTH_E_INVALID);
-  filter = good_filter();
-  filter.limit = 1001;
-  EXPECT_EQ(list(filter), HEARTH_E_INVALID);
-  filter = good_filter();
-  filter.reserved = 1;
-  EXPECT_EQ(list(filter), HEARTH_E_INVALID);
+  EXPECT_EQ(list(with(good_filter(), &hearth_schedule_filter::type, 5)), HEARTH_E_INVALID);
+  EXPECT_EQ(list(with(good_filter(), &hearth_schedule_filter::limit, 1001)), HEARTH_E_INVALID);
+  EXPECT_EQ(list(with(good_filter(), &hearth_schedule_filter::reserved, 1)), HEARTH_E_INVALID);
   EXPECT_EQ(schedule_.pause(host_, kAgent, slice("i"), 2), HEARTH_E_INVALID);
   EXPECT_FALSE(agent_.has_stored());
 }
@@ -216,21 +197,15 @@ TEST_F(AbiScheduleTest, EachFieldOfAFilterLeavesSomeOut) {
   hearth_schedule_filter filter = good_filter();
   filter.type = HEARTH_SCHEDULE_INTERVAL;
   EXPECT_TRUE(only(filter, second));
-  filter = good_filter();
-  filter.callback = slice("tick");
-  EXPECT_TRUE(only(filter, first));
+  EXPECT_TRUE(only(with(good_filter(), &hearth_schedule_filter::callback, slice("tick")), first));
   filter = good_filter();
   filter.limit = 1;
   EXPECT_TRUE(only(filter, first)) << "the one that is due first";
   filter.after = slice(first);
   EXPECT_TRUE(only(filter, second));
   const std::int64_t now = unix_millis(agent_.clock.wall_now());
-  filter = good_filter();
-  filter.from_ms = now + 2000;
-  EXPECT_TRUE(only(filter, second));
-  filter = good_filter();
-  filter.until_ms = now + 2000;
-  EXPECT_TRUE(only(filter, first));
+  EXPECT_TRUE(only(with(good_filter(), &hearth_schedule_filter::from_ms, now + 2000), second));
+  EXPECT_TRUE(only(with(good_filter(), &hearth_schedule_filter::until_ms, now + 2000), first));
   EXPECT_EQ(schedule_.pause(host_, kAgent, slice(second), 1), HEARTH_OK);
   filter = good_filter();
   filter.state = slice("paused");

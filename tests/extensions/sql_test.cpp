@@ -60,8 +60,7 @@ TEST_F(AbiSqlTest, ValuesGoInAndComeOut) {
   EXPECT_EQ(columns, 5U);
   ASSERT_EQ(sql_.step(host_, kAgent, select), HEARTH_ROW);
   hearth_bytes out{};
-  EXPECT_EQ(sql_.column_name(host_, kAgent, select, 2, &out), HEARTH_OK);
-  EXPECT_EQ(view(out), "c");
+  EXPECT_EQ(lent(sql_.column_name, select, 2U), "c");
   const std::array<std::uint32_t, 5> types = {HEARTH_SQL_INTEGER, HEARTH_SQL_FLOAT, HEARTH_SQL_TEXT,
                                               HEARTH_SQL_BLOB, HEARTH_SQL_NULL};
   for (std::uint32_t column = 0; column < 5; ++column) {
@@ -75,14 +74,11 @@ TEST_F(AbiSqlTest, ValuesGoInAndComeOut) {
   EXPECT_EQ(integer, -9'000'000'000);
   EXPECT_EQ(sql_.column_double(host_, kAgent, select, 1, &real), HEARTH_OK);
   EXPECT_EQ(real, 1.5);
-  EXPECT_EQ(sql_.column_bytes(host_, kAgent, select, 2, &out), HEARTH_OK);
-  EXPECT_EQ(view(out), "text");
-  EXPECT_EQ(sql_.column_bytes(host_, kAgent, select, 3, &out), HEARTH_OK);
-  EXPECT_EQ(view(out), kNotUtf8);
+  EXPECT_EQ(lent(sql_.column_bytes, select, 2U), "text");
+  EXPECT_EQ(lent(sql_.column_bytes, select, 3U), kNotUtf8);
   EXPECT_EQ(sql_.column_bytes(host_, kAgent, select, 4, &out), HEARTH_OK);
   EXPECT_EQ(out.len, 0U);
-  EXPECT_EQ(sql_.column_bytes(host_, kAgent, select, 0, &out), HEARTH_OK);
-  EXPECT_EQ(view(out), "-9000000000");
+  EXPECT_EQ(lent(sql_.column_bytes, select, 0U), "-9000000000");
   EXPECT_EQ(sql_.step(host_, kAgent, select), HEARTH_OK);
   EXPECT_EQ(sql_.reset(host_, kAgent, select), HEARTH_OK);
   EXPECT_EQ(sql_.step(host_, kAgent, select), HEARTH_ROW);

@@ -14,18 +14,13 @@ using namespace testing;
 
 class AbiStateTest : public AbiHostTest {
  protected:
-  std::string shown() {
-    hearth_bytes json{};
-    const hearth_status status = state_.get(host_, kAgent, &json);
-    return status == HEARTH_OK ? std::string(view(json)) : std::to_string(status);
-  }
+  std::string shown() { return lent(state_.get); }
 
   const hearth_state_v1& state_ = extension<hearth_state_v1>(HEARTH_EXT_STATE);
-  const std::string none_ = std::to_string(HEARTH_E_NOT_FOUND);
 };
 
 TEST_F(AbiStateTest, IsShownStoredAndToldOf) {
-  EXPECT_EQ(shown(), none_);
+  EXPECT_EQ(shown(), "HEARTH_E_NOT_FOUND");
   EXPECT_EQ(state_.get(host_, kAgent, nullptr), HEARTH_E_INVALID);
   EXPECT_EQ(state_.set_default(host_, kAgent, slice("0")), HEARTH_OK);
   EXPECT_EQ(shown(), "0");
@@ -43,7 +38,7 @@ TEST_F(AbiStateTest, WhatIsNoJsonOrTooLargeIsRefused) {
   const std::string large = '"' + std::string(ClassSettings::kMaxValue, 'x') + '"';
   EXPECT_EQ(state_.set(host_, kAgent, 0, slice(large)), HEARTH_E_LIMIT);
   EXPECT_EQ(state_.set_default(host_, kAgent, slice(large)), HEARTH_E_INVALID);
-  EXPECT_EQ(shown(), none_);
+  EXPECT_EQ(shown(), "HEARTH_E_NOT_FOUND");
   EXPECT_TRUE(agent_.told.empty());
 }
 
@@ -58,7 +53,7 @@ TEST_F(AbiStateTest, AWatcherMayRefuseAChange) {
   answer(Errc::kLimitExceeded, "does it ever end?");
   EXPECT_EQ(state_.set(host_, kAgent, 0, slice("1")), HEARTH_E_LIMIT);
   EXPECT_EQ(last_error(), "does it ever end?");
-  EXPECT_EQ(shown(), none_);
+  EXPECT_EQ(shown(), "HEARTH_E_NOT_FOUND");
 }
 
 TEST_F(AbiStateTest, ARollbackTakesItBackWithTheRows) {
