@@ -1,10 +1,8 @@
 #include "durable/alarms.hpp"
 
+#include "durable/database_fixture.hpp"
 #include "durable/json_members.hpp"
 #include "json/json.hpp"
-#include "support/manual_clock.hpp"
-#include "support/seeded_random.hpp"
-#include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,16 +16,14 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-class AlarmsTest : public ::testing::Test {
+class AlarmsTest : public DatabaseFixture {
  protected:
-  AlarmsTest() { open(); }
+  AlarmsTest() : DatabaseFixture(3) { open(); }
   ~AlarmsTest() override { alarms_->close(); }
 
   void open() {
     alarms_.reset();
-    database_.reset();
-    database_ = std::make_unique<storage::AgentDatabase>(directory_.path() / "a.db",
-                                                         storage::AgentKey{"C", "a"});
+    open_database();
     alarms_ = std::make_unique<Alarms>(*database_, clock_, random_, AlarmSettings{.max_alarms = 3});
     alarms_->load();
   }
@@ -37,9 +33,7 @@ class AlarmsTest : public ::testing::Test {
     alarms_->close();
     open();
   }
-  [[nodiscard]] std::int64_t in(milliseconds wait) const {
-    return unix_millis(clock_.wall_now()) + wait.count();
-  }
+  [[nodiscard]] std::int64_t in(milliseconds wait) const { return now() + wait.count(); }
   Alarms::Set set(const std::string& method, milliseconds wait, const std::string& args = "[]") {
     auto made = alarms_->set({method, args, in(wait)});
     EXPECT_TRUE(made);
@@ -54,10 +48,6 @@ class AlarmsTest : public ::testing::Test {
   }
   Json listed() { return parse_json(alarms_->list()).value(); }
 
-  hearth::testing::TempDirectory directory_;
-  hearth::testing::ManualClock clock_;
-  hearth::testing::SeededRandom random_{3};
-  std::unique_ptr<storage::AgentDatabase> database_;
   std::unique_ptr<Alarms> alarms_;
   std::string id_;  // of the one that began last
 };

@@ -55,9 +55,7 @@ TEST_F(BriefFibersTest, P10_ItsRecordGoesWithItsEndHoweverThatComes) {
 
 TEST_F(BriefFibersTest, P10_ADeadOneIsToldAndKeptAsLongAsAFailedOne) {
   settings_.max_attempts = 1;
-  begin("x");
-  crash();
-  ASSERT_TRUE(recover());
+  start_interrupted(brief("x"));
   hook_fails("x", "no");
   EXPECT_EQ(status("x"), "error");
   ASSERT_TRUE(fibers_->ends().next_untold());
@@ -71,9 +69,7 @@ TEST_F(BriefFibersTest, P10_ADeadOneIsToldAndKeptAsLongAsAFailedOne) {
 
 TEST_F(BriefFibersTest, P10_ADeadOneKeepsItsKeyUntilItIsReplaced) {
   settings_.max_attempts = 1;
-  begin("x", "k");
-  crash();
-  ASSERT_TRUE(recover());
+  start_interrupted(brief("x", "k"));
   hook_fails("x", "no");
   const auto asked = begin("", "k");
   EXPECT_EQ(asked.fiber, 0U);
@@ -239,9 +235,7 @@ TEST_F(BriefFibersTest, WhoCanDoTheWorkTakesItUpCountedAsARecovery) {
 }
 
 TEST_F(BriefFibersTest, WhatHasToWaitIsNotTakenUp) {
-  begin("x", "k");
-  crash();
-  ASSERT_TRUE(recover());
+  start_interrupted(brief("x", "k"));
   hook_fails("x", "not now");
   FiberRequest again = brief("", "k");
   again.take_up = true;
@@ -251,9 +245,7 @@ TEST_F(BriefFibersTest, WhatHasToWaitIsNotTakenUp) {
 }
 
 TEST_F(BriefFibersTest, WhatIsBeingOfferedIsTakenUpAndItsHookDecidesNothing) {
-  begin("x", "k");
-  crash();
-  ASSERT_TRUE(recover());
+  start_interrupted(brief("x", "k"));
   FiberRequest again = brief("", "k");
   again.take_up = true;
   const auto taken = start(again);
@@ -282,9 +274,7 @@ TEST_F(BriefFibersTest, AnUnknownNameWaitsForAnotherInstanceAtNoCost) {
 }
 
 TEST_F(BriefFibersTest, P12_WhatWaitsForCodeWaitsForAsLongAsItTakes) {
-  begin("x", "k");
-  crash();
-  ASSERT_TRUE(recover());
+  start_interrupted(brief("x", "k"));
   unknown("x");
   for (int life = 0; life < 3; ++life) {
     clock_.advance(10 * settings_.keep_failed);
@@ -303,9 +293,7 @@ TEST_F(BriefFibersTest, P12_WhatWaitsForCodeWaitsForAsLongAsItTakes) {
 
 TEST_F(BriefFibersTest, P12_ItCountsAmongTheRecordsAndACancelEndsIt) {
   settings_.max_records = 1;
-  begin("x", "k");
-  crash();
-  ASSERT_TRUE(recover());
+  start_interrupted(brief("x", "k"));
   unknown("x");
   EXPECT_EQ(fibers_->start(brief("y")).error().code, Errc::kLimitExceeded);
   EXPECT_TRUE(fibers_->records().cancel("x", "", "the shop is closed"));
@@ -342,9 +330,7 @@ TEST_F(BriefFibersTest, AFinalFailureIsNotTriedAgain) {
 }
 
 TEST_F(BriefFibersTest, AFinalFailureOfTheHookIsTheLast) {
-  begin("x");
-  crash();
-  ASSERT_TRUE(recover());
+  start_interrupted(brief("x"));
   EXPECT_TRUE(fibers_->recovery().failed("x", "no", true).dead);
 }
 
@@ -393,9 +379,7 @@ TEST_F(BriefFibersTest, P8_TheReasonIsNamedAndARevivalBeginsAnew) {
 }
 
 TEST_F(BriefFibersTest, P8_WhatDidNotRunIsNotToBlame) {
-  begin("waits");
-  crash();
-  ASSERT_TRUE(recover());
+  start_interrupted(brief("waits"));
   hook_fails("waits", "not now");  // it waits for its next attempt
   for (int i = 0; i < 3; ++i) crash_in_its_code();
   clock_.advance(hours(1));

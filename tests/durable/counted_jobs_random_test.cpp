@@ -44,51 +44,37 @@ class LaneKind {
   virtual void remove(const std::string& id) = 0;
 };
 
-class NoticeLanes final : public LaneKind {
+std::string push_to(Notices& notices, const std::string& lane) {
+  return notices.push({"Room", lane, "m", "[]", ""}).value();
+}
+std::string push_to(Queue& queue, const std::string& /*lane*/) {
+  return queue
+      .push({.callback = "c", .max_attempts = 5, .retry_base_ms = 1'000, .retry_max_ms = 300'000})
+      .value()
+      .id;
+}
+
+template <class Part>
+class LanesOf final : public LaneKind {
  public:
-  explicit NoticeLanes(RandomWorld& world) : notices_(*world.database, world.clock, world.random) {
-    notices_.load();
+  template <class... Settings>
+  explicit LanesOf(RandomWorld& world, const Settings&... settings)
+      : part_(*world.database, world.clock, world.random, settings...) {
+    part_.load();
   }
-  CountedJobs& part() override { return notices_; }
-  std::string push(const std::string& lane) override {
-    return notices_.push({"Room", lane, "m", "[]", ""}).value();
-  }
+  CountedJobs& part() override { return part_; }
+  std::string push(const std::string& lane) override { return push_to(part_, lane); }
   std::string begin() override {
-    const auto next = notices_.begin_next();
+    const auto next = part_.begin_next();
     return next ? next->id : std::string();
   }
   TryEnd end(const std::string& id, bool done) override {
-    return notices_.ended(id, done ? TryOutcome::kDone : TryOutcome::kFailed, "away").next;
+    return part_.ended(id, done ? TryOutcome::kDone : TryOutcome::kFailed, "away").next;
   }
-  void remove(const std::string& id) override { ASSERT_TRUE(notices_.remove(id)); }
+  void remove(const std::string& id) override { ASSERT_TRUE(part_.remove(id)); }
 
  private:
-  Notices notices_;
-};
-
-class QueueLane final : public LaneKind {
- public:
-  explicit QueueLane(RandomWorld& world) : queue_(*world.database, world.clock, world.random, {}) {
-    queue_.load();
-  }
-  CountedJobs& part() override { return queue_; }
-  std::string push(const std::string& /*lane*/) override {
-    return queue_
-        .push({.callback = "c", .max_attempts = 5, .retry_base_ms = 1'000, .retry_max_ms = 300'000})
-        .value()
-        .id;
-  }
-  std::string begin() override {
-    const auto next = queue_.begin_next();
-    return next ? next->id : std::string();
-  }
-  TryEnd end(const std::string& id, bool done) override {
-    return queue_.ended(id, done ? TryOutcome::kDone : TryOutcome::kFailed, "bad").next;
-  }
-  void remove(const std::string& id) override { ASSERT_TRUE(queue_.remove(id)); }
-
- private:
-  Queue queue_;
+  Part part_;
 };
 
 struct LaneRow {
@@ -230,14 +216,15 @@ TEST_P(CountedJobsRandomTest, P1_P2_AJobHasItsTurnInItsLaneAndNoneIsLost) {
   }
 }
 
-template <class Kind>
-LaneRow lanes(const char* name, unsigned count) {
-  return {name, count, [](RandomWorld& world) { return std::make_unique<Kind>(world); }};
+template <class Part, class... Settings>
+LaneRow lanes(const char* name, unsigned count, const Settings&... settings) {
+  return {name, count,
+          [=](RandomWorld& world) { return std::make_unique<LanesOf<Part>>(world, settings...); }};
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, CountedJobsRandomTest,
-                         ::testing::Values(lanes<NoticeLanes>("Notices", 3),
-                                           lanes<QueueLane>("Queue", 1)),
+                         ::testing::Values(lanes<Notices>("Notices", 3),
+                                           lanes<Queue>("Queue", 1, QueueSettings{})),
                          [](const auto& of) { return std::string(of.param.name); });
 
 }  // namespace

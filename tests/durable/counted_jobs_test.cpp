@@ -3,12 +3,10 @@
 #include "durable/counted_jobs.hpp"
 
 #include "durable/alarms.hpp"
+#include "durable/database_fixture.hpp"
 #include "durable/fibers.hpp"
 #include "durable/notices.hpp"
 #include "durable/queue.hpp"
-#include "support/manual_clock.hpp"
-#include "support/seeded_random.hpp"
-#include "support/temp_directory.hpp"
 
 #include <sqlite3.h>
 
@@ -29,73 +27,50 @@ using std::chrono::milliseconds;
 class Kind {
  public:
   virtual ~Kind() = default;
-  virtual WorkPart& part() = 0;
+  virtual CountedJobs& part() = 0;
   virtual void add() = 0;
   virtual bool begin() = 0;  // false: nothing begins
-  virtual std::vector<GivenUp> given_up() = 0;
 };
 
-struct World {
-  hearth::testing::TempDirectory directory;
-  hearth::testing::ManualClock clock;
-  hearth::testing::SeededRandom random{7};
-  std::unique_ptr<storage::AgentDatabase> database;
-};
+void add_to(Queue& queue) {
+  ASSERT_TRUE(queue.push({.callback = "a"}));
+}
+void add_to(Notices& notices) {
+  ASSERT_TRUE(notices.push({"Room", "a", "note", "[]", ""}));
+}
+void add_to(Alarms& alarms) {
+  ASSERT_TRUE(alarms.set({"ring", "[]", 1}));
+}
 
-class QueueKind final : public Kind {
+template <class Part>
+class KindOf final : public Kind {
  public:
-  explicit QueueKind(World& world) : queue_(*world.database, world.clock, world.random, {}) {
-    queue_.load();
+  template <class... Settings>
+  KindOf(storage::AgentDatabase& database, const Clock& clock, Random& random,
+         const Settings&... settings)
+      : part_(database, clock, random, settings...) {
+    part_.load();
   }
-  WorkPart& part() override { return queue_; }
-  void add() override { ASSERT_TRUE(queue_.push({.callback = "a"})); }
-  bool begin() override { return queue_.begin_next().has_value(); }
-  std::vector<GivenUp> given_up() override { return queue_.take_given_up(); }
+  CountedJobs& part() override { return part_; }
+  void add() override { add_to(part_); }
+  bool begin() override { return part_.begin_next().has_value(); }
 
  private:
-  Queue queue_;
-};
-
-class NoticeKind final : public Kind {
- public:
-  explicit NoticeKind(World& world) : notices_(*world.database, world.clock, world.random) {
-    notices_.load();
-  }
-  WorkPart& part() override { return notices_; }
-  void add() override { ASSERT_TRUE(notices_.push({"Room", "a", "note", "[]", ""})); }
-  bool begin() override { return notices_.begin_next().has_value(); }
-  std::vector<GivenUp> given_up() override { return notices_.take_given_up(); }
-
- private:
-  Notices notices_;
-};
-
-class AlarmKind final : public Kind {
- public:
-  explicit AlarmKind(World& world) : alarms_(*world.database, world.clock, world.random, {}) {
-    alarms_.load();
-  }
-  WorkPart& part() override { return alarms_; }
-  void add() override { ASSERT_TRUE(alarms_.set({"ring", "[]", 1})); }
-  bool begin() override { return alarms_.begin_next().has_value(); }
-  std::vector<GivenUp> given_up() override { return alarms_.take_given_up(); }
-
- private:
-  Alarms alarms_;
+  Part part_;
 };
 
 class TellingKind final : public Kind {
  public:
-  explicit TellingKind(World& world) : fibers_(*world.database, world.clock, world.random, {}) {
+  TellingKind(storage::AgentDatabase& database, const Clock& clock, Random& random)
+      : fibers_(database, clock, random, {}) {
     fibers_.load();
   }
-  WorkPart& part() override { return fibers_.ends().tellings(); }
+  CountedJobs& part() override { return fibers_.ends().tellings(); }
   void add() override {
     const auto fiber = fibers_.start({.name = "work"}).value();
     ASSERT_TRUE(fibers_.settle(fiber.fiber, FiberStatus::kCompleted, "1"));
   }
   bool begin() override { return fibers_.ends().next_untold().has_value(); }
-  std::vector<GivenUp> given_up() override { return fibers_.ends().tellings().take_given_up(); }
 
  private:
   Fibers fibers_;
@@ -103,36 +78,33 @@ class TellingKind final : public Kind {
 
 struct KindRow {
   const char* name;
-  std::function<std::unique_ptr<Kind>(World&)> open;
+  std::function<std::unique_ptr<Kind>(storage::AgentDatabase&, const Clock&, Random&)> open;
 };
 
-class CountedJobsTest : public ::testing::TestWithParam<KindRow> {
+class CountedJobsTest : public DatabaseFixture, public ::testing::WithParamInterface<KindRow> {
  protected:
   CountedJobsTest() {
     open();
     kind_->add();
-    world_.database->commit();
+    database_->commit();
   }
   void open() {
     kind_.reset();
-    world_.database.reset();
-    world_.database = std::make_unique<storage::AgentDatabase>(world_.directory.path() / "a.db",
-                                                               storage::AgentKey{"Worker", "a"});
-    kind_ = GetParam().open(world_);
+    open_database();
+    kind_ = GetParam().open(*database_, clock_, random_);
   }
   bool begin() {
     const bool begun = kind_->begin();
-    world_.database->commit();
+    database_->commit();
     return begun;
   }
   void go_on_purpose() {
     kind_->part().interrupt_on_purpose();
-    world_.database->commit();
+    database_->commit();
     kind_->part().close();
     open();
   }
 
-  World world_;
   std::unique_ptr<Kind> kind_;
 };
 
@@ -150,12 +122,12 @@ TEST_P(CountedJobsTest, FurtherKillsInARowAreFollowedByWaitsAndTooManyEndItOnce)
     ASSERT_TRUE(begin()) << kills;
     open();
     EXPECT_EQ(kind_->part().due(), kills == 0 || kills + 1 == kMostInterruptions);
-    world_.clock.advance(kills < 9 ? milliseconds(1'250) : milliseconds(400'000));
+    clock_.advance(kills < 9 ? milliseconds(1'250) : milliseconds(400'000));
     EXPECT_TRUE(kind_->part().due());
   }
   EXPECT_FALSE(begin());
-  EXPECT_EQ(kind_->given_up().size(), 1U);
-  EXPECT_TRUE(kind_->given_up().empty());
+  EXPECT_EQ(kind_->part().take_given_up().size(), 1U);
+  EXPECT_TRUE(kind_->part().take_given_up().empty());
   EXPECT_TRUE(kind_->part().wake().none());
   open();
   EXPECT_TRUE(kind_->part().wake().none()) << "it stays so";
@@ -167,7 +139,7 @@ TEST_P(CountedJobsTest, AnEndOnPurposeCountsForNothing) {
     go_on_purpose();
   }
   EXPECT_TRUE(begin());
-  EXPECT_TRUE(kind_->given_up().empty());
+  EXPECT_TRUE(kind_->part().take_given_up().empty());
 }
 
 TEST_P(CountedJobsTest, AClosedPartSaysWhenItWakes) {
@@ -180,37 +152,34 @@ TEST_P(CountedJobsTest, AClosedPartSaysWhenItWakes) {
   EXPECT_EQ(kind_->part().wake(), before);
 }
 
-template <class Type>
-KindRow kind(const char* name) {
-  return {name, [](World& world) { return std::make_unique<Type>(world); }};
+template <class Type, class... Settings>
+KindRow kind(const char* name, const Settings&... settings) {
+  return {name, [=](storage::AgentDatabase& database, const Clock& clock, Random& random) {
+            return std::make_unique<Type>(database, clock, random, settings...);
+          }};
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, CountedJobsTest,
-                         ::testing::Values(kind<QueueKind>("Queue"), kind<NoticeKind>("Notices"),
-                                           kind<AlarmKind>("Alarms"), kind<TellingKind>("Telling")),
+                         ::testing::Values(kind<KindOf<Queue>>("Queue", QueueSettings{}),
+                                           kind<KindOf<Notices>>("Notices"),
+                                           kind<KindOf<Alarms>>("Alarms", AlarmSettings{}),
+                                           kind<TellingKind>("Telling")),
                          [](const auto& of) { return std::string(of.param.name); });
 
 // ---- a clock that is set back by an hour --------------------------------------------------------
 
-class CountedJobsClockTest : public ::testing::Test {
+class CountedJobsClockTest : public DatabaseFixture {
  protected:
-  [[nodiscard]] std::int64_t now() const { return unix_millis(world_.clock.wall_now()); }
-  void set_back() { world_.clock.set_wall(world_.clock.wall_now() - hours(1)); }
+  void set_back() { clock_.set_wall(clock_.wall_now() - hours(1)); }
   template <class Part, class... More>
   Part& open(std::optional<Part>& part, const More&... more) {
     queue_.reset();
     alarms_.reset();
     notices_.reset();
-    open_world();
-    part.emplace(*world_.database, world_.clock, world_.random, more...);
+    open_database();
+    part.emplace(*database_, clock_, random_, more...);
     part->load();
     return *part;
-  }
-  World& open_world() {
-    world_.database.reset();
-    world_.database = std::make_unique<storage::AgentDatabase>(world_.directory.path() / "a.db",
-                                                               storage::AgentKey{"Worker", "a"});
-    return world_;
   }
   Queue& open_queue() { return open(queue_, QueueSettings{}); }
   Alarms& open_alarms() { return open(alarms_, AlarmSettings{}); }
@@ -221,7 +190,6 @@ class CountedJobsClockTest : public ::testing::Test {
   }
   TryEnd end(Queue& queue, TryOutcome how) { return queue.ended(id_, how, "failed").next; }
 
-  World world_;
   std::optional<Queue> queue_;
   std::optional<Alarms> alarms_;
   std::optional<Notices> notices_;
@@ -241,10 +209,10 @@ TEST_F(CountedJobsClockTest, AnAlarmThatWaitsRingsAtItsTimeOfTheWall) {
   const std::int64_t at = now() + 600'000;
   ASSERT_TRUE(alarms.set({"ring", "[]", at}));
   set_back();
-  world_.clock.advance(milliseconds(600'000));
+  clock_.advance(milliseconds(600'000));
   EXPECT_FALSE(alarms.begin_next()) << "it is an hour earlier by the wall";
   EXPECT_EQ(alarms.wake().at_ms, at);
-  world_.clock.advance(hours(1));
+  clock_.advance(hours(1));
   EXPECT_TRUE(alarms.begin_next());
 }
 
@@ -256,7 +224,7 @@ TEST_F(CountedJobsClockTest, AWaitBeforeARetryKeepsItsLength) {
   EXPECT_EQ(alarms.ended(alarm.id, TryOutcome::kFailed, "failed").next, TryEnd::kRetry);
   EXPECT_FALSE(alarms.begin_next()) << "it waits a second";
   set_back();
-  world_.clock.advance(milliseconds(1'000));
+  clock_.advance(milliseconds(1'000));
   EXPECT_TRUE(alarms.begin_next());
 
   Queue& queue = open_queue();
@@ -290,7 +258,7 @@ TEST_F(CountedJobsClockTest, WhatStandsBehindTheFirstOfALaneDoesNotWaitForTheJum
 TEST_F(CountedJobsClockTest, AnInstanceThatStartsAfterwardsWaitsForNoLaneEither) {
   Queue* queue = &open_queue();
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(queue->push({.callback = "c"}));
-  world_.database->commit();
+  database_->commit();
   set_back();
   queue = &open_queue();
   ASSERT_TRUE(begin(*queue));
@@ -298,27 +266,22 @@ TEST_F(CountedJobsClockTest, AnInstanceThatStartsAfterwardsWaitsForNoLaneEither)
   EXPECT_TRUE(begin(*queue));
 }
 
-TEST_F(CountedJobsClockTest, AnItemThatWasInterruptedOnPurposeIsDueAtOnce) {
-  Queue& queue = open_queue();
-  ASSERT_TRUE(queue.push({.callback = "c"}));
-  ASSERT_TRUE(begin(queue));
-  set_back();
-  EXPECT_FALSE(begin(queue));
-  queue.interrupt_on_purpose();
-  EXPECT_TRUE(queue.wake().working);
-}
-
-TEST_F(CountedJobsClockTest, ARetryThatWasInterruptedOnPurposeIsDueAtOnce) {
-  Queue& queue = open_queue();
-  ASSERT_TRUE(queue.push({.callback = "c"}));
-  ASSERT_TRUE(begin(queue));
-  EXPECT_EQ(end(queue, TryOutcome::kFailed), TryEnd::kRetry);
-  world_.clock.advance(hours(1));
-  ASSERT_TRUE(begin(queue));
-  set_back();
-  set_back();
-  queue.interrupt_on_purpose();
-  EXPECT_TRUE(queue.wake().working);
+TEST_F(CountedJobsClockTest, WhatWasInterruptedOnPurposeIsDueAtOnceAlsoARetry) {
+  for (const bool is_retry : {false, true}) {
+    Queue& queue = open_queue();
+    ASSERT_TRUE(queue.push({.callback = "c"}));
+    ASSERT_TRUE(begin(queue));
+    if (is_retry) {
+      EXPECT_EQ(end(queue, TryOutcome::kFailed), TryEnd::kRetry);
+      clock_.advance(hours(1));
+      ASSERT_TRUE(begin(queue));
+      set_back();
+    }
+    set_back();
+    EXPECT_FALSE(begin(queue));
+    queue.interrupt_on_purpose();
+    EXPECT_TRUE(queue.wake().working) << is_retry;
+  }
 }
 
 TEST_F(CountedJobsClockTest, AnAlarmsRetryWaitsNoLongerIfTheAgentWasColdMeanwhile) {
@@ -327,11 +290,11 @@ TEST_F(CountedJobsClockTest, AnAlarmsRetryWaitsNoLongerIfTheAgentWasColdMeanwhil
   ASSERT_TRUE(alarms->set({"later", "[]", now() + 7'200'000}));
   const auto alarm = alarms->begin_next().value();
   EXPECT_EQ(alarms->ended(alarm.id, TryOutcome::kFailed, "failed").next, TryEnd::kRetry);
-  world_.database->commit();
+  database_->commit();
   set_back();
   alarms = &open_alarms();
   EXPECT_EQ(alarms->wake().at_ms, now() + 1'000);
-  world_.clock.advance(milliseconds(1'000));
+  clock_.advance(milliseconds(1'000));
   EXPECT_TRUE(alarms->begin_next());
   EXPECT_FALSE(alarms->begin_next()) << "the other one keeps its time";
 }
@@ -341,20 +304,22 @@ TEST_F(CountedJobsClockTest, ANotificationsRetryWaitsNoLongerIfTheAgentWasColdMe
   ASSERT_TRUE(notices->push({"Room", "a", "note", "[]", ""}));
   const auto notice = notices->begin_next().value();
   EXPECT_EQ(notices->ended(notice.id, TryOutcome::kFailed, "failed").next, TryEnd::kRetry);
-  world_.database->commit();
+  database_->commit();
   const std::int64_t wait = *notices->wake().at_ms - now();
-  world_.clock.set_wall(world_.clock.wall_now() - hours(48));
+  clock_.set_wall(clock_.wall_now() - hours(48));
   EXPECT_EQ(open(notices_).wake().at_ms, now() + wait);
 }
 
 TEST_F(CountedJobsClockTest, ATellingWaitsNoLongerThanTellingsDo) {
+  open_database();
   {
-    TellingKind kind(open_world());
+    TellingKind kind(*database_, clock_, random_);
     kind.add();
-    world_.database->commit();
+    database_->commit();
   }
-  world_.clock.set_wall(world_.clock.wall_now() - hours(48));
-  TellingKind kind(open_world());
+  clock_.set_wall(clock_.wall_now() - hours(48));
+  open_database();
+  TellingKind kind(*database_, clock_, random_);
   EXPECT_TRUE(kind.part().wake().working);
 }
 
@@ -363,8 +328,8 @@ TEST_F(CountedJobsClockTest, AnAgentWithoutAlarmsWritesNothing) {
   EXPECT_EQ(alarms.list(), "[]");
   set_back();
   EXPECT_FALSE(alarms.begin_next());
-  EXPECT_FALSE(world_.database->exists());
-  EXPECT_FALSE(world_.database->dirty());
+  EXPECT_FALSE(database_->exists());
+  EXPECT_FALSE(database_->dirty());
 }
 
 // ---- a job that is removed while it runs, and a crash -------------------------------------------
@@ -376,7 +341,7 @@ TEST_F(CountedJobsClockTest, ACrashWhileARemovedJobRunsFreesItsLane) {
   ASSERT_TRUE(begin(*queue));
   ASSERT_TRUE(queue->remove(item->id));
   EXPECT_FALSE(begin(*queue));
-  world_.database->commit();
+  database_->commit();
   queue = &open_queue();
   EXPECT_TRUE(queue->wake().working);
   ASSERT_TRUE(queue->push({.callback = "c"}));
@@ -388,7 +353,7 @@ TEST_F(CountedJobsClockTest, ACrashWhileARemovedJobRunsFreesItsLane) {
   ASSERT_TRUE(notices->begin_next());
   ASSERT_TRUE(notices->remove(*notice));
   EXPECT_FALSE(notices->begin_next());
-  world_.database->commit();
+  database_->commit();
   notices = &open(notices_);
   EXPECT_TRUE(notices->wake().working);
   EXPECT_EQ(notices->begin_next()->name, "2");
@@ -399,8 +364,8 @@ TEST_F(CountedJobsClockTest, ACrashWhileARemovedJobRunsFreesItsLane) {
 TEST_F(CountedJobsClockTest, AReadThatFailsAtTheEndLosesNoWake) {
   Alarms& alarms = open_alarms();
   ASSERT_TRUE(alarms.set({"ring", "[]", now() + 24 * 3'600'000}));
-  world_.database->commit();
-  sqlite3* const connection = &world_.database->connection();
+  database_->commit();
+  sqlite3* const connection = &database_->connection();
   sqlite3_progress_handler(connection, 1, [](void* /*data*/) { return 1; }, nullptr);
   alarms.interrupt_on_purpose();
   alarms.close();
@@ -411,8 +376,8 @@ TEST_F(CountedJobsClockTest, AReadThatFailsAtTheEndLosesNoWake) {
 TEST_F(CountedJobsClockTest, ATransactionThatWasLostDoesNotThrowOutOfALook) {
   Queue& queue = open_queue();
   ASSERT_TRUE(queue.push({.callback = "c"}));
-  sqlite3_exec(&world_.database->connection(), "ROLLBACK", nullptr, nullptr, nullptr);
-  EXPECT_TRUE(world_.database->transaction_was_lost());
+  sqlite3_exec(&database_->connection(), "ROLLBACK", nullptr, nullptr, nullptr);
+  EXPECT_TRUE(database_->transaction_was_lost());
   EXPECT_NO_THROW((void)queue.wake());
   EXPECT_NO_THROW(queue.close());
 }
@@ -420,9 +385,9 @@ TEST_F(CountedJobsClockTest, ATransactionThatWasLostDoesNotThrowOutOfALook) {
 TEST_F(CountedJobsClockTest, AReadThatFailedOnceBeginsNothingEarlyAndHidesNothing) {
   Alarms& alarms = open_alarms();
   ASSERT_TRUE(alarms.set({"ring", "[]", now() + 24 * 3'600'000}));
-  world_.database->commit();
+  database_->commit();
   const auto fail_a_look = [&](const WorkPart& part) {
-    sqlite3* const connection = &world_.database->connection();
+    sqlite3* const connection = &database_->connection();
     sqlite3_progress_handler(connection, 1, [](void* /*data*/) { return 1; }, nullptr);
     EXPECT_TRUE(part.wake().working) << "a row may be due";
     sqlite3_progress_handler(connection, 0, nullptr, nullptr);

@@ -30,7 +30,7 @@ TEST_F(FibersRecordsTest, RecordsAreListedAndRemoved) {
   EXPECT_EQ(ids(listed({.statuses = 16 | 32})), "b a ");
   EXPECT_EQ(ids(listed({.name = "report"})), "c a ");
   EXPECT_EQ(ids(listed({.statuses = 16, .name = "other"})), "");
-  EXPECT_EQ(ids(listed({.before_ms = unix_millis(clock_.wall_now())})), "b a ");
+  EXPECT_EQ(ids(listed({.before_ms = now()})), "b a ");
   EXPECT_EQ(ids(listed({.limit = 2})), "c b ");
   EXPECT_EQ(ids(listed({.after = "b", .limit = 2})), "a ");
   EXPECT_EQ(fibers_->records().list({.after = "gone"}).error().code, Errc::kNotFound);
@@ -60,9 +60,7 @@ TEST_F(FibersRecordsTest, ThoseSettledLongestAgoAreRemovedFirst) {
 TEST_F(FibersRecordsTest, CleanUpSparesInterruptedAndDeadOnesUnlessTheyAreNamed) {
   settings_.max_attempts = 1;
   start("dead");
-  start("interrupted");
-  crash();
-  ASSERT_TRUE(recover());
+  start_interrupted(request("interrupted"));
   ASSERT_TRUE(recover());
   hook_fails("dead", "no");
   ASSERT_TRUE(fibers_->recovery().recovered("interrupted", ""));
@@ -77,9 +75,7 @@ TEST_F(FibersRecordsTest, CleanUpSparesInterruptedAndDeadOnesUnlessTheyAreNamed)
 
 TEST_F(FibersRecordsTest, RetentionRemovesAFewAtATimeWhatHasHadItsTime) {
   settings_.max_attempts = 1;
-  start("dead");
-  crash();
-  ASSERT_TRUE(recover());
+  start_interrupted(request("dead"));
   hook_fails("dead", "no");
   for (int i = 0; i < 150; ++i) settle(start("").fiber, FiberStatus::kCompleted);
   settle(start("failed").fiber, FiberStatus::kError, "no");
@@ -100,9 +96,7 @@ TEST_F(FibersRecordsTest, RetentionRemovesAFewAtATimeWhatHasHadItsTime) {
 }
 
 TEST_F(FibersRecordsTest, WhatWasInterruptedIsKeptUntilSomebodyDecides) {
-  start("x");
-  crash();
-  ASSERT_TRUE(recover());
+  start_interrupted(request("x"));
   ASSERT_TRUE(fibers_->recovery().recovered("x", ""));
   ASSERT_TRUE(fibers_->ends().next_untold());
   told("x", true);
@@ -168,14 +162,6 @@ TEST_F(FibersRecordsTest, EverySettledRecordIsToldOnce) {
   EXPECT_FALSE(fibers_->ends().next_untold());
 }
 
-TEST_F(FibersRecordsTest, P3_WhatWasNotToldIsToldAfterARestart) {
-  settle(start("a").fiber, FiberStatus::kCompleted);
-  ASSERT_TRUE(fibers_->ends().next_untold());
-  crash();
-  EXPECT_TRUE(fibers_->ends().tellings().wake().working);
-  EXPECT_EQ(fibers_->ends().next_untold()->id, "a");
-}
-
 TEST_F(FibersRecordsTest, P3_WhatWasNotHeardIsToldAgainAfterGrowingWaits) {
   settle(start("a").fiber, FiberStatus::kCompleted);
   std::int64_t last_wait = 0;
@@ -184,8 +170,7 @@ TEST_F(FibersRecordsTest, P3_WhatWasNotHeardIsToldAgainAfterGrowingWaits) {
     told("a", false);
     crash();
     EXPECT_FALSE(fibers_->ends().next_untold());
-    const std::int64_t wait =
-        *fibers_->ends().tellings().wake().at_ms - unix_millis(clock_.wall_now());
+    const std::int64_t wait = *fibers_->ends().tellings().wake().at_ms - now();
     EXPECT_GT(wait, last_wait * 3 / 2);
     EXPECT_FALSE(fibers_->ends().tellings().wake().working);
     last_wait = wait;
@@ -196,9 +181,7 @@ TEST_F(FibersRecordsTest, P3_WhatWasNotHeardIsToldAgainAfterGrowingWaits) {
 }
 
 TEST_F(FibersRecordsTest, WhatIsSettledAgainWhileItIsToldIsToldAgain) {
-  start("a");
-  crash();
-  ASSERT_TRUE(recover());
+  start_interrupted(request("a"));
   ASSERT_TRUE(fibers_->recovery().recovered("a", ""));
   ASSERT_EQ(fibers_->ends().next_untold()->status, FiberStatus::kInterrupted);
   ASSERT_TRUE(fibers_->records().resolve("a", R"({"status":"aborted"})"));
@@ -208,9 +191,7 @@ TEST_F(FibersRecordsTest, WhatIsSettledAgainWhileItIsToldIsToldAgain) {
 }
 
 TEST_F(FibersRecordsTest, WhatGoesOnWhileItIsToldIsRecoveredAfterACrash) {
-  start("a");
-  crash();
-  ASSERT_TRUE(recover());
+  start_interrupted(request("a"));
   ASSERT_TRUE(fibers_->recovery().recovered("a", ""));
   ASSERT_EQ(fibers_->ends().next_untold()->status, FiberStatus::kInterrupted);
   ASSERT_TRUE(fibers_->records().retry("a"));

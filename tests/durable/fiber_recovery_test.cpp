@@ -35,9 +35,7 @@ TEST_F(FibersRecoveryTest, TheHookGetsTheRecordAndTheRecordKeepsTheSnapshot) {
 }
 
 TEST_F(FibersRecoveryTest, TheHooksOutcomeIsApplied) {
-  stash(start("x").fiber, "1");
-  crash();
-  ASSERT_TRUE(recover());
+  start_interrupted(request("x"), "1");
   const auto change = fibers_->recovery().recovered(
       "x", R"({"status":"completed","result":[7],"snapshot":{"s":2},"metadata":"new"})");
   ASSERT_TRUE(change);
@@ -53,9 +51,7 @@ TEST_F(FibersRecoveryTest, TheHooksOutcomeIsApplied) {
 }
 
 TEST_F(FibersRecoveryTest, WhatIsNoOutcomeIsAFailureOfTheHook) {
-  start("x");
-  crash();
-  ASSERT_TRUE(recover());
+  start_interrupted(request("x"));
   for (const char* body : {"[]", "{}", R"({"status":"running"})", R"({"status":1})",
                            R"({"status":"error","error":{}})"}) {
     EXPECT_EQ(fibers_->recovery().recovered("x", body).error().code, Errc::kInvalidArgument)
@@ -89,16 +85,6 @@ TEST_F(FibersRecoveryTest, AResumedFiberGoesOnUnderItsIdAndItsHookSettlesNothing
   EXPECT_EQ(inspect("x")["snapshot"], 2);
 }
 
-TEST_F(FibersRecoveryTest, ACrashInTheHookIsOfferedAgain) {
-  start("x");
-  for (int attempt = 1; attempt <= 3; ++attempt) {
-    crash();
-    clock_.advance(seconds(400));
-    const Json offered = recover().value();
-    EXPECT_EQ(offered.at("record")["attempts"], attempt);
-  }
-}
-
 TEST_F(FibersRecoveryTest, AHookThatThrowsTooOftenMakesItDead) {
   settings_.max_attempts = 3;
   stash(start("x").fiber, "5");
@@ -113,6 +99,9 @@ TEST_F(FibersRecoveryTest, AHookThatThrowsTooOftenMakesItDead) {
   const Json record = inspect("x");
   EXPECT_TRUE(has(record, R"({"status":"error","error":"cannot","dead":true,"snapshot":5,)"
                           R"("attempts":3})"));
+  clock_.advance(std::chrono::hours(24));
+  EXPECT_FALSE(fibers_->due());
+  EXPECT_TRUE(fibers_->wake().none()) << "a dead fiber wakes nobody";
 
   retry("x");
   EXPECT_EQ(status("x"), "recovering");
@@ -123,48 +112,16 @@ TEST_F(FibersRecoveryTest, AHookThatThrowsTooOftenMakesItDead) {
 
 TEST_F(FibersRecoveryTest, WithOneAttemptAThrowingHookIsAnErrorAtOnce) {
   settings_.max_attempts = 1;
-  stash(start("x").fiber, "5");
-  crash();
-  ASSERT_TRUE(recover());
-  hook_fails("x", "cannot");
-  EXPECT_EQ(status("x"), "error");
-  EXPECT_TRUE(has(inspect("x"), {{"error", "cannot"}, {"snapshot", 5}}));
-}
-
-TEST_F(FibersRecoveryTest, ACrashLoopEndsAsADeadRecord) {
-  settings_.max_attempts = 2;
-  settings_.max_crashes = 0;
-  start("x");
-  for (int attempt = 1; attempt <= 2; ++attempt) {
-    crash_in_its_code();
-    clock_.advance(seconds(400));
-    ASSERT_TRUE(recover());
-    resume("x");
-  }
-  crash_in_its_code();
-  clock_.advance(seconds(400));
-  EXPECT_FALSE(recover());
-  EXPECT_EQ(status("x"), "error");
-  EXPECT_EQ(inspect("x")["dead"], true);
-  EXPECT_FALSE(recover());
-}
-
-TEST_F(FibersRecoveryTest, AHookThatFailsForGoodSettlesItInTheSameTurn) {
-  settings_.max_attempts = 1;
-  start("x");
-  crash();
-  ASSERT_TRUE(recover());
+  start_interrupted(request("x"), "5");
   EXPECT_TRUE(fibers_->recovery().failed("x", "cannot").dead);
+  EXPECT_EQ(status("x"), "error");
   database_->commit();
   crash();
-  EXPECT_EQ(status("x"), "error");
-  EXPECT_EQ(inspect("x")["error"], "cannot");
+  EXPECT_TRUE(has(inspect("x"), {{"status", "error"}, {"error", "cannot"}, {"snapshot", 5}}));
 }
 
 TEST_F(FibersRecoveryTest, WorkThatFailsBeginsAgainThoughTheHookThatWentOnWithItHasNotEnded) {
-  start({.name = "report", .id = "x", .max_retries = 1});
-  crash();
-  ASSERT_TRUE(recover());
+  start_interrupted({.name = "report", .id = "x", .max_retries = 1});
   settle(*fibers_->resume("x"), FiberStatus::kError, "busy");
   clock_.advance(seconds(100));
   EXPECT_EQ(fibers_->recovery().recovered("x", R"({"status":"completed"})").error().code,
@@ -175,9 +132,7 @@ TEST_F(FibersRecoveryTest, WorkThatFailsBeginsAgainThoughTheHookThatWentOnWithIt
 }
 
 TEST_F(FibersRecoveryTest, WhatIsCancelledDuringItsHookIsNotResumed) {
-  start("x");
-  crash();
-  ASSERT_TRUE(recover());
+  start_interrupted(request("x"));
   ASSERT_TRUE(fibers_->records().cancel("x", "", "stop"));
   EXPECT_EQ(fibers_->resume("x").error().code, Errc::kNotFound);
   EXPECT_EQ(fibers_->recovery().recovered("x", R"({"status":"completed"})").error().code,
@@ -198,9 +153,7 @@ TEST_F(FibersRecoveryTest, WhatIsCancelledBeforeItsHookBeginsCannotBeResumedTher
 }
 
 TEST_F(FibersRecoveryTest, AJoinDuringRecoverySeesIt) {
-  start("x");
-  crash();
-  ASSERT_TRUE(recover());
+  start_interrupted(request("x"));
   const auto joined = start("x");
   EXPECT_EQ(joined.fiber, 0U);
   EXPECT_EQ(parse_json(joined.record)->at("status"), "recovering");
@@ -227,9 +180,7 @@ TEST_F(FibersRecoveryTest, AnInterruptedOneIsResolvedByHand) {
 }
 
 TEST_F(FibersRecoveryTest, AnInterruptedOneIsOfferedAgainWhenItIsRetried) {
-  stash(start("x").fiber, "9");
-  crash();
-  ASSERT_TRUE(recover());
+  start_interrupted(request("x"), "9");
   ASSERT_TRUE(fibers_->recovery().recovered("x", ""));
   retry("x");
   EXPECT_FALSE(fibers_->ends().next_untold()) << "it is not settled any more";

@@ -1,44 +1,35 @@
 #pragma once
 // An agent's fibers over a real database that can crash.
 
+#include "durable/database_fixture.hpp"
 #include "durable/dead_fiber.hpp"
 #include "durable/fibers.hpp"
 #include "durable/json_members.hpp"
 #include "json/json.hpp"
 #include "storage/agent_schema.hpp"
 #include "storage/statement.hpp"
-#include "support/manual_clock.hpp"
-#include "support/seeded_random.hpp"
-#include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace hearth::durable {
 
-class FibersFixture : public ::testing::Test {
+class FibersFixture : public DatabaseFixture {
  protected:
   FibersFixture() { open(); }
 
   // As after a kill of the process: only committed data is left.
-  void crash() {
-    fibers_.reset();
-    database_.reset();
-    open();
-  }
+  void crash() { open(); }
   // As crash(), in this agent's code. `fiber`: the fiber that ran; nothing: unknown.
   void crash_in_its_code(std::optional<FiberRow> fiber = std::nullopt) {
-    fibers_.reset();
-    database_.reset();
     open(EndedProcess{fiber});
   }
   void open(const std::optional<EndedProcess>& ended = std::nullopt) {
-    database_ = std::make_unique<storage::AgentDatabase>(directory_.path() / "a.db",
-                                                         storage::AgentKey{"Worker", "a"});
+    fibers_.reset();
+    open_database();
     if (ended) {
       Jobs(*database_).count_crash(*ended);
       database_->commit();
@@ -66,6 +57,14 @@ class FibersFixture : public ::testing::Test {
     return *started;
   }
   Fibers::Started start(std::string_view id) { return start(request(id)); }
+  // Starts one whose process is killed then. The next instance offers it.
+  void start_interrupted(const FiberRequest& wanted,
+                         std::optional<std::string_view> snapshot = std::nullopt) {
+    const FiberHandle fiber = start(wanted).fiber;
+    if (snapshot) stash(fiber, *snapshot);
+    crash();
+    EXPECT_TRUE(recover());
+  }
   FiberChange settle(FiberHandle fiber, FiberStatus status, std::string_view body = "") {
     auto change = fibers_->settle(fiber, status, body);
     EXPECT_TRUE(change.has_value());
@@ -144,11 +143,7 @@ class FibersFixture : public ::testing::Test {
     return all;
   }
 
-  hearth::testing::TempDirectory directory_;
-  hearth::testing::ManualClock clock_;
-  hearth::testing::SeededRandom random_{7};
   FiberSettings settings_;
-  std::unique_ptr<storage::AgentDatabase> database_;
   std::optional<Fibers> fibers_;
 };
 

@@ -1,16 +1,13 @@
 // Notifications of an agent through every state, with restarts in between.
 #include "durable/notices.hpp"
 
-#include "support/manual_clock.hpp"
-#include "support/seeded_random.hpp"
-#include "support/temp_directory.hpp"
+#include "durable/database_fixture.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <chrono>
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -21,19 +18,15 @@ using std::chrono::hours;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-class NoticesTest : public ::testing::Test {
+class NoticesTest : public DatabaseFixture {
  protected:
   NoticesTest() { open(); }
 
   // As after a kill of the process: only committed data is left.
-  void crash() {
-    notices_.reset();
-    database_.reset();
-    open();
-  }
+  void crash() { open(); }
   void open() {
-    database_ = std::make_unique<storage::AgentDatabase>(directory_.path() / "a.db",
-                                                         storage::AgentKey{"Worker", "a"});
+    notices_.reset();
+    open_database();
     notices_.emplace(*database_, clock_, random_);
     notices_->load();
   }
@@ -58,10 +51,6 @@ class NoticesTest : public ::testing::Test {
     return next;
   }
 
-  hearth::testing::TempDirectory directory_;
-  hearth::testing::ManualClock clock_;
-  hearth::testing::SeededRandom random_{7};
-  std::unique_ptr<storage::AgentDatabase> database_;
   std::optional<Notices> notices_;
   std::string id_;  // of the one that was begun last
 };
@@ -205,7 +194,7 @@ TEST_F(NoticesTest, P1_ARetryIsPlannedWhileAnotherCalleesNoticeIsOnItsWay) {
   const Wake wake = notices_->wake();
   EXPECT_TRUE(wake.working);
   ASSERT_TRUE(wake.at_ms);
-  clock_.advance(std::chrono::milliseconds(*wake.at_ms - unix_millis(clock_.wall_now())));
+  clock_.advance(std::chrono::milliseconds(*wake.at_ms - now()));
   EXPECT_EQ(begin(), "a note");
 }
 

@@ -136,7 +136,7 @@ TEST_F(OperationsTest, TheOpenOnesAreListedByAgeAndWithoutTheirDocuments) {
   EXPECT_EQ(text_member(both[0], "id"), first.id);
   EXPECT_EQ(text_member(both[1], "id"), second.id);
   EXPECT_FALSE(both[0].contains("args") || both[0].contains("result"));
-  filter.begun_before_ms = unix_millis(clock_.wall_now());
+  filter.begun_before_ms = now();
   const Json older = *parse_json(*ledger_->records().list(filter));
   ASSERT_EQ(older.size(), 1U);
   EXPECT_EQ(text_member(older[0], "id"), first.id);

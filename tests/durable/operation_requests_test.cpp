@@ -35,12 +35,10 @@ class OperationRequestsTest : public OperationsFixture {
   }
   OperationState cut_off(const OperationBegun& begun) { return settle(begun, kWasCutOff, "lost"); }
   OperationSending sending(std::string_view fingerprint) const {
-    OperationSending it{.id = id_, .fingerprint = fingerprint};
-    return it;
+    return {.id = id_, .fingerprint = fingerprint};
   }
   OperationSending resuming(std::uint64_t from) const {
-    OperationSending it{.id = id_, .resumes = true, .from = from};
-    return it;
+    return {.id = id_, .resumes = true, .from = from};
   }
   // Sends if it may, and returns whether it has sent. No caller waits for the answer.
   bool send(const OperationSending& it) {
@@ -56,11 +54,32 @@ class OperationRequestsTest : public OperationsFixture {
     ledger_->requests().received(id_, piece);
     database_->commit();
   }
+  // begin() and its request; in the second form also the beginning of an answer.
+  OperationBegun begin_sent(Effect effect, bool can_resume = false) {
+    OperationBegun begun = begin(effect, can_resume);
+    EXPECT_TRUE(send());
+    return begun;
+  }
+  OperationBegun begin_answered(Effect effect, bool can_resume = false) {
+    OperationBegun begun = begin_sent(effect, can_resume);
+    answer();
+    return begun;
+  }
+  // Somebody says that the unknown one was not executed.
+  void resolve() {
+    ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "ada"));
+  }
+  void set_not_executed(const OperationBegun& begun) {
+    ASSERT_TRUE(ledger_->settle(begun.operation, OperationOutcome::kNotExecuted, ""));
+  }
   std::string stored() {
     const auto answer = ledger_->requests().answer(id_);
     return answer ? answer->body : "none";
   }
   Json record() { return OperationsFixture::record(id_); }
+  // What is known of its request.
+  Json sent() { return record().at("request"); }
+  std::string state() { return OperationsFixture::state(id_); }
 
   FiberHandle fiber_ = 0;  // whose operations begin() begins
   bool acts_by_request_ = false;
@@ -70,25 +89,22 @@ class OperationRequestsTest : public OperationsFixture {
 TEST_F(OperationRequestsTest, WhatIsKnownOfARequestIsInItsRecord) {
   clock_.advance(std::chrono::milliseconds(5));
   begin(Effect::kUnsafe);
-  EXPECT_TRUE(record().at("request").is_null());
+  EXPECT_TRUE(sent().is_null());
   EXPECT_EQ(ledger_->requests().answer(id_).error().code, Errc::kNotFound);
   EXPECT_EQ(*ledger_->requests().may_send(sending("f")), "Idempotency-Key");
   ASSERT_TRUE(send());
   crash_all();
-  EXPECT_EQ(record().at("request").at("fingerprint"), "f") << "before anything has left";
-  EXPECT_TRUE(record().at("request").at("status").is_null());
-  EXPECT_EQ(record().at("state"), "unknown");
+  EXPECT_EQ(sent().at("fingerprint"), "f") << "before anything has left";
+  EXPECT_TRUE(sent().at("status").is_null());
+  EXPECT_EQ(state(), "unknown");
 }
 
 TEST_F(OperationRequestsTest, StatusAndRequestIdAreKnownBeforeTheEnd) {
-  begin(Effect::kUnsafe);
-  ASSERT_TRUE(send());
+  begin_sent(Effect::kUnsafe);
   answer(201);
   crash_all();
-  const Json request = record().at("request");
-  EXPECT_TRUE(
-      has(request, R"({"status":201,"request_id":"req-1","stored_bytes":8,"whole":false})"));
-  EXPECT_EQ(record().at("state"), "unknown") << "nobody can ask for the rest";
+  EXPECT_TRUE(has(sent(), R"({"status":201,"request_id":"req-1","stored_bytes":8,"whole":false})"));
+  EXPECT_EQ(state(), "unknown") << "nobody can ask for the rest";
   EXPECT_EQ(stored(), "one two ") << "what came is kept";
 }
 
@@ -111,14 +127,13 @@ TEST_F(OperationRequestsTest, P8_ASecondRequestIsNoSecondEffect) {
        {Case{Effect::kRead, true, true}, Case{Effect::kIdempotent, true, true},
         Case{Effect::kKeyed, true, false}, Case{Effect::kProbe, false, false},
         Case{Effect::kUnsafe, false, false}}) {
-    const OperationBegun begun = begin(effect);
-    ASSERT_TRUE(send());
+    const OperationBegun begun = begin_sent(effect);
     EXPECT_EQ(send(), same) << static_cast<int>(effect);
     EXPECT_EQ(send("other"), other) << static_cast<int>(effect);
-    ASSERT_TRUE(ledger_->settle(begun.operation, OperationOutcome::kNotExecuted, ""));
+    set_not_executed(begun);
     const OperationBegun again = begin(effect);
     EXPECT_TRUE(send("other")) << "it was certainly not executed";
-    ASSERT_TRUE(ledger_->settle(again.operation, OperationOutcome::kNotExecuted, ""));
+    set_not_executed(again);
   }
 }
 
@@ -133,7 +148,7 @@ TEST_F(OperationRequestsTest, P8_OneIsInFlightAtATime) {
     EXPECT_NE(second.error().message.find("in flight"), std::string::npos);
     in_flight.reset();
     EXPECT_TRUE(send());
-    ASSERT_TRUE(ledger_->settle(begun.operation, OperationOutcome::kNotExecuted, ""));
+    set_not_executed(begun);
   }
 }
 
@@ -149,10 +164,9 @@ TEST_F(OperationRequestsTest, P8_AKeyedRequestIsNotRepeatedBehindItsHorizon) {
   EXPECT_TRUE(send()) << "nothing came of the one before";
   EXPECT_EQ(cut_off(begun), OperationState::kInterrupted);
   EXPECT_EQ(begin(Effect::kKeyed).decision, OperationDecision::kUnknown);
-  ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "ada"));
+  resolve();
 
-  begin(Effect::kKeyed);
-  ASSERT_TRUE(send());
+  begin_sent(Effect::kKeyed);
   clock_.advance(horizon - std::chrono::milliseconds(1));
   EXPECT_TRUE(send());
   clock_.set_wall(clock_.wall_now() - horizon * 2);
@@ -174,8 +188,7 @@ TEST_F(OperationRequestsTest, P8_AnEarlierRunMayHaveSentItsKeyBehindTheLedgersBa
 }
 
 TEST_F(OperationRequestsTest, AProbesRequestIsNoneOfTheOperation) {
-  begin(Effect::kProbe);
-  ASSERT_TRUE(send());
+  begin_sent(Effect::kProbe);
   crash_all();
   EXPECT_EQ(begin(Effect::kProbe, false, true).decision, OperationDecision::kProbe);
   EXPECT_EQ(ledger_->requests().may_send(sending("f")).error().code, Errc::kInvalidArgument);
@@ -183,13 +196,12 @@ TEST_F(OperationRequestsTest, AProbesRequestIsNoneOfTheOperation) {
 }
 
 TEST_F(OperationRequestsTest, P9_WhatHasNotLeftWasNotExecuted) {
-  OperationBegun begun = begin(Effect::kUnsafe);
-  ASSERT_TRUE(send());
+  OperationBegun begun = begin_sent(Effect::kUnsafe);
   ledger_->requests().not_sent(id_);
   EXPECT_TRUE(send("another")) << "nothing came of the first";
   ledger_->requests().not_sent(id_);
   EXPECT_EQ(cut_off(begun), OperationState::kNotExecuted);
-  EXPECT_TRUE(record().at("request").is_null());
+  EXPECT_TRUE(sent().is_null());
   begun = begin(Effect::kUnsafe);
   EXPECT_EQ(begun.decision, kRunIt);
   ASSERT_TRUE(send());
@@ -197,14 +209,12 @@ TEST_F(OperationRequestsTest, P9_WhatHasNotLeftWasNotExecuted) {
 }
 
 TEST_F(OperationRequestsTest, P9_WhatWasSentElsewhereMayHaveActed) {
-  const OperationBegun begun = begin(Effect::kKeyed);
-  ASSERT_TRUE(send());
+  const OperationBegun begun = begin_sent(Effect::kKeyed);
   ledger_->running().sent_elsewhere();
   ledger_->requests().not_sent(id_);
   EXPECT_EQ(cut_off(begun), OperationState::kNotExecuted) << "that was before, and another's";
 
-  const OperationBegun again = begin(Effect::kUnsafe);
-  ASSERT_TRUE(send());
+  const OperationBegun again = begin_sent(Effect::kUnsafe);
   ledger_->requests().not_sent(id_);
   ledger_->running().sent_elsewhere();
   ASSERT_TRUE(send());
@@ -218,23 +228,20 @@ TEST_F(OperationRequestsTest, P8_WhatHasNotLeftIsNoRequestThoughOthersWereSent) 
     EXPECT_TRUE(send()) << i;
     ledger_->requests().not_sent(id_);
     ledger_->running().sent_elsewhere();
-    EXPECT_TRUE(record().at("request").is_null()) << i;
+    EXPECT_TRUE(sent().is_null()) << i;
   }
   EXPECT_EQ(cut_off(begun), OperationState::kUnknown);
 }
 
 TEST_F(OperationRequestsTest, P9_AnEarlierRunMayHaveActed) {
-  begin(Effect::kKeyed);
-  ASSERT_TRUE(send());
+  begin_sent(Effect::kKeyed);
   crash_all();
-  OperationBegun begun = begin(Effect::kKeyed);
-  ASSERT_TRUE(send());
+  OperationBegun begun = begin_sent(Effect::kKeyed);
   ledger_->requests().not_sent(id_);
   EXPECT_EQ(cut_off(begun), OperationState::kInterrupted);
-  EXPECT_FALSE(record().at("request").is_null());
+  EXPECT_FALSE(sent().is_null());
   // ... and so may an earlier request of the same run.
-  begun = begin(Effect::kIdempotent);
-  ASSERT_TRUE(send());
+  begun = begin_sent(Effect::kIdempotent);
   ASSERT_TRUE(send());
   ledger_->requests().not_sent(id_);
   EXPECT_EQ(cut_off(begun), OperationState::kInterrupted);
@@ -247,23 +254,21 @@ TEST_F(OperationRequestsTest, P9_OneThatActsByItsRequestWasNotExecutedWithoutOne
     begin(effect);
     clock_.advance(std::chrono::hours(1));  // behind the horizon
     crash_all();
-    EXPECT_EQ(record().at("state"), "not_executed") << "a kill before its request";
+    EXPECT_EQ(state(), "not_executed") << "a kill before its request";
     OperationBegun begun = begin(effect, false, true);
     EXPECT_EQ(begun.decision, kRunIt);
     ledger_->running().sent_elsewhere();
     EXPECT_EQ(cut_off(begun), OperationState::kNotExecuted) << "what is sent elsewhere is not its";
-    begun = begin(effect);
-    ASSERT_TRUE(send());
+    begun = begin_sent(effect);
     ledger_->requests().not_sent(id_);
     ledger_->running().sent_elsewhere();
     database_->commit();
     crash_all();
-    EXPECT_EQ(record().at("state"), "not_executed") << "its request has not left";
-    begin(effect);
-    ASSERT_TRUE(send());
+    EXPECT_EQ(state(), "not_executed") << "its request has not left";
+    begin_sent(effect);
     crash_all();
-    EXPECT_EQ(record().at("state"), effect == Effect::kUnsafe ? "unknown" : "interrupted");
-    ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "ada"));
+    EXPECT_EQ(state(), effect == Effect::kUnsafe ? "unknown" : "interrupted");
+    resolve();
   }
   EXPECT_FALSE(ledger_->unknown().next_untold()) << "they were resolved";
 }
@@ -274,15 +279,15 @@ TEST_F(OperationRequestsTest, P9_WhatAnEarlierRunMayHaveDoneBesidesItsRequestSta
   acts_by_request_ = true;
   EXPECT_EQ(begin(Effect::kProbe, false, true).decision, OperationDecision::kProbe);
   crash_all();
-  EXPECT_EQ(record().at("state"), "interrupted");
-  ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "ada"));
+  EXPECT_EQ(state(), "interrupted");
+  resolve();
   begin(Effect::kProbe);
   crash_all();
-  EXPECT_EQ(record().at("state"), "not_executed") << "begun anew";
+  EXPECT_EQ(state(), "not_executed") << "begun anew";
   acts_by_request_ = false;
   begin(Effect::kProbe);
   crash_all();
-  EXPECT_EQ(record().at("state"), "interrupted");
+  EXPECT_EQ(state(), "interrupted");
 }
 
 TEST_F(OperationRequestsTest, OneThatCompletesWithoutTheRequestByWhichItActsIsUnknown) {
@@ -291,10 +296,9 @@ TEST_F(OperationRequestsTest, OneThatCompletesWithoutTheRequestByWhichItActsIsUn
   const auto settled = ledger_->settle(begun.operation, OperationOutcome::kCompleted, "1");
   ASSERT_FALSE(settled);
   EXPECT_EQ(settled.error().code, Errc::kConflict);
-  EXPECT_EQ(record().at("state"), "unknown") << "it may have acted in another way";
-  ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "ada"));
-  begun = begin(Effect::kUnsafe);
-  ASSERT_TRUE(send());
+  EXPECT_EQ(state(), "unknown") << "it may have acted in another way";
+  resolve();
+  begun = begin_sent(Effect::kUnsafe);
   ledger_->requests().not_sent(id_);
   EXPECT_EQ(settle(begun, OperationOutcome::kCompleted), OperationState::kCompleted)
       << "it has asked, and goes on without an answer";
@@ -316,9 +320,7 @@ TEST_F(OperationRequestsTest, P10_AnAnswerThatTheFunctionHasRefusedIsNotGivenAga
         Case{Effect::kUnsafe, OperationState::kUnknown, OperationDecision::kUnknown, true}}) {
     for (const bool is_whole : {false, true}) {
       SCOPED_TRACE(std::to_string(static_cast<int>(effect)) + (is_whole ? " whole" : " part"));
-      OperationBegun begun = begin(effect, true);
-      ASSERT_TRUE(send());
-      answer();
+      OperationBegun begun = begin_answered(effect, true);
       if (is_whole) ledger_->requests().answer_ended(id_);
       EXPECT_EQ(settle(begun, OperationOutcome::kFailed, "no JSON"), state);
       EXPECT_EQ(stored(), is_kept ? "one two " : "");
@@ -327,9 +329,9 @@ TEST_F(OperationRequestsTest, P10_AnAnswerThatTheFunctionHasRefusedIsNotGivenAga
       EXPECT_FALSE(ledger_->requests().may_send(resuming(0)));
       if (next == kRunIt) EXPECT_TRUE(send()) << "it is asked for anew";
       if (next == OperationDecision::kUnknown) {
-        ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "ada"));
+        resolve();
       } else {
-        ASSERT_TRUE(ledger_->settle(begun.operation, OperationOutcome::kNotExecuted, ""));
+        set_not_executed(begun);
       }
     }
   }
@@ -338,9 +340,7 @@ TEST_F(OperationRequestsTest, P10_AnAnswerThatTheFunctionHasRefusedIsNotGivenAga
 TEST_F(OperationRequestsTest, P10_ARequestThatHasFailedLeavesAnAnswerWhoseRestIsMissing) {
   for (const auto fail : {&OperationRequests::broke_off, &OperationRequests::not_sent,
                           &OperationRequests::not_made}) {
-    OperationBegun begun = begin(Effect::kUnsafe, true);
-    ASSERT_TRUE(send());
-    answer();
+    OperationBegun begun = begin_answered(Effect::kUnsafe, true);
     ledger_->requests().broke_off(id_);
     EXPECT_EQ(settle(begun, OperationOutcome::kFailed, "cut"), OperationState::kInterrupted);
     begun = begin(Effect::kUnsafe, true);
@@ -352,7 +352,7 @@ TEST_F(OperationRequestsTest, P10_ARequestThatHasFailedLeavesAnAnswerWhoseRestIs
     ASSERT_TRUE(send(resuming(4)));
     ledger_->requests().answered(id_, 206, std::nullopt, R"({"status":206})");
     EXPECT_EQ(settle(begun, OperationOutcome::kFailed, "of no use"), OperationState::kUnknown);
-    ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "ada"));
+    resolve();
   }
 }
 
@@ -369,18 +369,16 @@ TEST_F(OperationRequestsTest, P10_AnAnswerThatIsDroppedIsAskedForInTheSameRunToo
     ledger_->requests().answer_ended(id_);
     const bool is_strict = effect > Effect::kKeyed;
     EXPECT_EQ(stored(), is_strict ? "one two " : "") << "and nothing more of it";
-    EXPECT_EQ(record().at("request").at("whole"), false);
+    EXPECT_EQ(sent().at("whole"), false);
     EXPECT_EQ(send(), !is_strict);
     if (!is_strict) answer(200, "anew");
     EXPECT_EQ(stored(), is_strict ? "one two " : "anew");
-    ASSERT_TRUE(ledger_->settle(begun.operation, OperationOutcome::kNotExecuted, ""));
+    set_not_executed(begun);
   }
 }
 
 TEST_F(OperationRequestsTest, P10_AnAnswerThatHasBegunGoesOnWhateverTheEffect) {
-  begin(Effect::kUnsafe, true);
-  ASSERT_TRUE(send());
-  answer();
+  begin_answered(Effect::kUnsafe, true);
   crash_all();
   EXPECT_FALSE(ledger_->due()) << "it is not unknown";
   EXPECT_EQ(begin(Effect::kUnsafe, true).decision, kRunIt);
@@ -390,9 +388,9 @@ TEST_F(OperationRequestsTest, P10_AnAnswerThatHasBegunGoesOnWhateverTheEffect) {
   ledger_->requests().answered(id_, 206, "req-2", R"({"status":206})");
   ledger_->requests().received(id_, "TWO ");
   EXPECT_EQ(stored(), "one TWO ");
-  EXPECT_EQ(record().at("request").at("request_id"), "req-1") << "of the first";
+  EXPECT_EQ(sent().at("request_id"), "req-1") << "of the first";
   ledger_->requests().answer_ended(id_);
-  EXPECT_EQ(record().at("request").at("whole"), true);
+  EXPECT_EQ(sent().at("whole"), true);
   database_->commit();
   crash_all();
   const OperationBegun begun = begin(Effect::kUnsafe, true);
@@ -400,13 +398,11 @@ TEST_F(OperationRequestsTest, P10_AnAnswerThatHasBegunGoesOnWhateverTheEffect) {
   EXPECT_FALSE(send(resuming(4))) << "all of it is here";
   ASSERT_TRUE(ledger_->settle(begun.operation, OperationOutcome::kCompleted, "1"));
   EXPECT_EQ(stored(), "") << "the result is in its place";
-  EXPECT_EQ(record().at("request").at("status"), 200);
+  EXPECT_EQ(sent().at("status"), 200);
 }
 
 TEST_F(OperationRequestsTest, P10_ACutStreamOfTheSameInstanceGoesOnToo) {
-  OperationBegun begun = begin(Effect::kUnsafe, true);
-  ASSERT_TRUE(send());
-  answer();
+  OperationBegun begun = begin_answered(Effect::kUnsafe, true);
   EXPECT_EQ(cut_off(begun), OperationState::kInterrupted);
   begun = begin(Effect::kUnsafe, true);
   EXPECT_EQ(begun.decision, kRunIt);
@@ -418,15 +414,13 @@ TEST_F(OperationRequestsTest, P10_ACutStreamOfTheSameInstanceGoesOnToo) {
 
 TEST_F(OperationRequestsTest, P10_WhatHasBegunIsUnknownWhenItsFiberIsOver) {
   fiber_ = start("f").fiber;
-  begin(Effect::kUnsafe, true);
-  ASSERT_TRUE(send());
-  answer();
+  begin_answered(Effect::kUnsafe, true);
   crash_all();
   EXPECT_FALSE(ledger_->due()) << "the fiber's recovery decides";
-  EXPECT_EQ(record().at("state"), "interrupted");
+  EXPECT_EQ(state(), "interrupted");
   cancel("f", "no more");
   crash_all();
-  EXPECT_EQ(record().at("state"), "unknown");
+  EXPECT_EQ(state(), "unknown");
   EXPECT_EQ(stored(), "one two ") << "what came is kept";
   const auto untold = ledger_->unknown().next_untold().value();
   EXPECT_EQ(untold.id, id_);
@@ -434,63 +428,53 @@ TEST_F(OperationRequestsTest, P10_WhatHasBegunIsUnknownWhenItsFiberIsOver) {
 
 TEST_F(OperationRequestsTest, P10_AFiberThatEndsInThisInstanceIsOverToo) {
   fiber_ = start("f").fiber;
-  OperationBegun begun = begin(Effect::kUnsafe, true);
-  ASSERT_TRUE(send());
-  answer();
+  OperationBegun begun = begin_answered(Effect::kUnsafe, true);
   EXPECT_EQ(cut_off(begun), OperationState::kInterrupted);
   ledger_->give_up_lost(true);
-  EXPECT_EQ(record().at("state"), "interrupted") << "the fiber may go on";
+  EXPECT_EQ(state(), "interrupted") << "the fiber may go on";
   begun = begin(Effect::kUnsafe, true);
   EXPECT_EQ(begun.decision, kRunIt);
   settle(fiber_, FiberStatus::kError, "no");
   ledger_->give_up_lost(true);
-  EXPECT_EQ(record().at("state"), "running") << "its end says what became of it";
+  EXPECT_EQ(state(), "running") << "its end says what became of it";
   EXPECT_EQ(cut_off(begun), OperationState::kUnknown);
 
   fiber_ = start("g").fiber;
-  begun = begin(Effect::kUnsafe, true);
-  ASSERT_TRUE(send());
-  answer();
+  begun = begin_answered(Effect::kUnsafe, true);
   EXPECT_EQ(cut_off(begun), OperationState::kInterrupted);
   settle(fiber_, FiberStatus::kError, "no");
   ledger_->give_up_lost(true);
-  EXPECT_EQ(record().at("state"), "unknown");
+  EXPECT_EQ(state(), "unknown");
 }
 
 TEST_F(OperationRequestsTest, P10_ADeadFiberIsOver) {
   settings_.max_attempts = 1;
   crash_all();
   fiber_ = start("f").fiber;
-  begin(Effect::kUnsafe, true);
-  ASSERT_TRUE(send());
-  answer();
+  begin_answered(Effect::kUnsafe, true);
   crash_all();
   ASSERT_TRUE(recover());
-  EXPECT_EQ(record().at("state"), "interrupted");
+  EXPECT_EQ(state(), "interrupted");
   hook_fails("f", "no");
   clock_.advance(std::chrono::hours(1));
   EXPECT_FALSE(recover()) << "it is dead";
   crash_all();
-  EXPECT_EQ(record().at("state"), "unknown");
+  EXPECT_EQ(state(), "unknown");
   EXPECT_TRUE(ledger_->due());
 }
 
 TEST_F(OperationRequestsTest, WithoutAnAnswerOrANameForItsRestItIsUnknown) {
-  begin(Effect::kUnsafe, true);
-  ASSERT_TRUE(send());
+  begin_sent(Effect::kUnsafe, true);
   crash_all();
   EXPECT_EQ(begin(Effect::kUnsafe, true).decision, OperationDecision::kUnknown) << "no head";
-  ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "ada"));
-  begin(Effect::kUnsafe, true);
-  ASSERT_TRUE(send());
+  resolve();
+  begin_sent(Effect::kUnsafe, true);
   answer(500);
   crash_all();
   EXPECT_EQ(begin(Effect::kUnsafe, true).decision, OperationDecision::kUnknown) << "an error";
-  ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "ada"));
+  resolve();
   EXPECT_EQ(stored(), "none");
-  begin(Effect::kUnsafe, true);
-  ASSERT_TRUE(send());
-  answer();
+  begin_answered(Effect::kUnsafe, true);
   crash_all();
   EXPECT_EQ(begin(Effect::kUnsafe, false).decision, OperationDecision::kUnknown)
       << "this version does not know how";
@@ -499,29 +483,25 @@ TEST_F(OperationRequestsTest, WithoutAnAnswerOrANameForItsRestItIsUnknown) {
 
 TEST_F(OperationRequestsTest, AResumeThatIsRefusedIsNotTriedAgain) {
   for (const Effect effect : {Effect::kUnsafe, Effect::kKeyed}) {
-    begin(effect, true);
-    ASSERT_TRUE(send());
-    answer();
+    begin_answered(effect, true);
     crash_all();
     const OperationBegun begun = begin(effect, true);
     ASSERT_TRUE(send(resuming(8)));
     ledger_->requests().answered(id_, 404, std::nullopt, R"({"status":404})");
     ledger_->requests().received(id_, "no such poem");
     ledger_->requests().answer_ended(id_);
-    EXPECT_EQ(record().at("request").at("whole"), false);
+    EXPECT_EQ(sent().at("whole"), false);
     const bool is_unsafe = effect == Effect::kUnsafe;
     EXPECT_EQ(stored(), is_unsafe ? "one two " : "");
     EXPECT_EQ(cut_off(begun), is_unsafe ? OperationState::kUnknown : OperationState::kInterrupted);
     EXPECT_EQ(begin(effect, true).decision, is_unsafe ? OperationDecision::kUnknown : kRunIt);
-    if (is_unsafe) ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "a"));
+    if (is_unsafe) resolve();
     if (!is_unsafe) EXPECT_TRUE(send()) << "from its beginning";
   }
 }
 
 TEST_F(OperationRequestsTest, AnotherPartThanTheOneThatWasAskedForIsARefusal) {
-  begin(Effect::kUnsafe, true);
-  ASSERT_TRUE(send());
-  answer();
+  begin_answered(Effect::kUnsafe, true);
   crash_all();
   const OperationBegun begun = begin(Effect::kUnsafe, true);
   ASSERT_TRUE(send(resuming(8)));
@@ -532,36 +512,32 @@ TEST_F(OperationRequestsTest, AnotherPartThanTheOneThatWasAskedForIsARefusal) {
 }
 
 TEST_F(OperationRequestsTest, P10_TheBeginningOfALongAnswerIsKept) {
-  begin(Effect::kUnsafe, true);
-  ASSERT_TRUE(send());
+  begin_sent(Effect::kUnsafe, true);
   answer(200, "0123456789");
   ledger_->requests().received(id_, "abcdefghijKLM");
   ledger_->requests().received(id_, "more");
   ledger_->requests().answer_ended(id_);
   EXPECT_EQ(stored(), "0123456789abcdefghij");
-  EXPECT_EQ(record().at("request").at("whole"), false);
+  EXPECT_EQ(sent().at("whole"), false);
   ASSERT_TRUE(send(resuming(kMaxBody))) << "its rest can be asked for";
 }
 
 TEST_F(OperationRequestsTest, AHeadThatIsTooLargeIsKeptWithoutItsHeaders) {
-  begin(Effect::kUnsafe);
-  ASSERT_TRUE(send());
+  begin_sent(Effect::kUnsafe);
   ledger_->requests().answered(id_, 200, std::string(300, 'x'),
                                std::string(OperationAnswers::kMaxHeadBytes + 1, ' '));
   EXPECT_EQ(ledger_->requests().answer(id_)->head, R"({"status":200,"url":"","headers":[]})");
-  EXPECT_TRUE(record().at("request").at("request_id").is_null()) << "longer than any";
+  EXPECT_TRUE(sent().at("request_id").is_null()) << "longer than any";
 }
 
 TEST_F(OperationRequestsTest, WhatComesAfterTheEndIsIgnored) {
-  const OperationBegun begun = begin(Effect::kRead);
-  ASSERT_TRUE(send());
-  answer();
+  const OperationBegun begun = begin_answered(Effect::kRead);
   ASSERT_TRUE(ledger_->settle(begun.operation, OperationOutcome::kCompleted, "1"));
   answer(500, "late");
   ledger_->requests().answer_ended(id_);
   ledger_->requests().not_sent(id_);
   EXPECT_EQ(stored(), "");
-  EXPECT_EQ(record().at("request").at("status"), 200);
+  EXPECT_EQ(sent().at("status"), 200);
 }
 
 TEST(RunningOperationsTest, OneIsKnownByItsRunAndByItsIdUntilItIsTaken) {

@@ -13,16 +13,13 @@
 //   G15       P4_AMissingCallbackIsADeadLetter
 #include "durable/queue.hpp"
 
+#include "durable/database_fixture.hpp"
 #include "durable/json_members.hpp"
 #include "json/json.hpp"
 #include "storage/statement.hpp"
-#include "support/manual_clock.hpp"
-#include "support/seeded_random.hpp"
-#include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <optional>
 
 #include <malloc.h>
@@ -33,25 +30,21 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-class QueueTest : public ::testing::Test {
+class QueueTest : public DatabaseFixture {
  protected:
-  QueueTest() { open(); }
+  QueueTest() : DatabaseFixture(11) { open(); }
 
   // As after a kill of the process: only committed data is left.
   void crash() { open(); }
   void open() {
+    queue_.reset();
     open_database();
     queue_.emplace(*database_, clock_, random_, settings_, max_crashes_);
     queue_->load();
   }
-  void open_database() {
-    queue_.reset();
-    database_.reset();
-    database_ = std::make_unique<storage::AgentDatabase>(directory_.path() / "a.db",
-                                                         storage::AgentKey{"Worker", "a"});
-  }
   // As crash(), and the item that was delivered is to blame.
   void crash_in_its_work() {
+    queue_.reset();
     open_database();
     Jobs(*database_).count_crash({});
     database_->commit();
@@ -68,6 +61,13 @@ class QueueTest : public ::testing::Test {
   }
   std::string push_once(std::string_view callback) {
     return push(QueueRequest{.callback = callback, .max_attempts = 1});
+  }
+  // Pushes "bad", which dies.
+  std::string push_dead() {
+    const std::string id = push_once("bad");
+    EXPECT_TRUE(begin());
+    fails();
+    return id;
   }
   std::optional<Begun> begin() {
     auto delivery = queue_->begin_next();
@@ -105,12 +105,8 @@ class QueueTest : public ::testing::Test {
     return callbacks;
   }
 
-  hearth::testing::TempDirectory directory_;
-  hearth::testing::ManualClock clock_;
-  hearth::testing::SeededRandom random_{11};
   QueueSettings settings_;
   int max_crashes_ = kMostCrashes;
-  std::unique_ptr<storage::AgentDatabase> database_;
   std::optional<Queue> queue_;
   std::string id_;  // of the item that began last
 };
@@ -130,7 +126,7 @@ TEST_F(QueueTest, AnItemIsDeliveredWithWhatWasPushed) {
   const Json body = *parse_json(Queue::body_of(delivery));
   EXPECT_TRUE(has(body, {{"id", pushed.id},
                          {"payload", Json::parse(R"({"to":"Ada"})")},
-                         {"created_at", unix_millis(clock_.wall_now())},
+                         {"created_at", now()},
                          {"attempt", 1}}));
   EXPECT_EQ(get(pushed.id)["state"], "running");
 }
@@ -179,7 +175,7 @@ TEST_F(QueueTest, P1_AnItemThatWaitsToBeTriedAgainHoldsBackThoseBehindIt) {
   ASSERT_TRUE(begin());
   const TryEnded end = fails();
   ASSERT_EQ(end.next, TryEnd::kRetry);
-  if (end.next_ms > unix_millis(clock_.wall_now())) {
+  if (end.next_ms > now()) {
     EXPECT_FALSE(begin());
     EXPECT_EQ(queue_->wake().at_ms, end.next_ms);
   }
@@ -215,7 +211,7 @@ TEST_F(QueueTest, RetryOptionsAreKeptAndReadable) {
   for (int attempt = 1; attempt <= 5; ++attempt) {
     ASSERT_TRUE(begin()) << attempt;
     const TryEnded end = fails();
-    EXPECT_LT(end.next_ms, unix_millis(clock_.wall_now()) + 60'000);
+    EXPECT_LT(end.next_ms, now() + 60'000);
     EXPECT_EQ(end.next, attempt < 5 ? TryEnd::kRetry : TryEnd::kDead);
     clock_.advance(seconds(60));
   }
@@ -294,9 +290,7 @@ TEST_F(QueueTest, ADeadLetterThatIsRetriedComesLastAndItsAttemptsAreForgotten) {
 }
 
 TEST_F(QueueTest, ADeadLetterThatIsRetriedInAnEmptyQueueIsDueAtOnce) {
-  const std::string id = push_once("bad");
-  ASSERT_TRUE(begin());
-  fails();
+  const std::string id = push_dead();
   EXPECT_FALSE(queue_->due());
   ASSERT_TRUE(queue_->retry(id));
   EXPECT_TRUE(queue_->due());
@@ -332,7 +326,7 @@ TEST_F(QueueTest, P3_AnItemThatCrashesTheProcessWaitsLongerEachTimeAndDiesInTheE
     ASSERT_TRUE(begin()) << again;
     crash_in_its_work();
     EXPECT_FALSE(queue_->due());
-    const std::int64_t wait = *queue_->wake().at_ms - unix_millis(clock_.wall_now());
+    const std::int64_t wait = *queue_->wake().at_ms - now();
     EXPECT_GT(wait, last_wait * 3 / 2);
     last_wait = wait;
     clock_.advance(milliseconds(wait));
@@ -415,9 +409,7 @@ TEST_F(QueueTest, WhatIsRemovedBeforeItsTurnIsNotDelivered) {
 }
 
 TEST_F(QueueTest, ItemsAreListedByWhatTheyAre) {
-  const std::string bad = push_once("bad");
-  ASSERT_TRUE(begin());
-  fails();
+  const std::string bad = push_dead();
   push("run", R"({"user":{"id":7,"name":"Ada"},"n":1})");
   ASSERT_TRUE(begin());
   const std::string mail = push("mail", R"({"user":{"name":"Ada","id":7.0}})");
@@ -444,28 +436,19 @@ TEST_F(QueueTest, ItemsAreListedByWhatTheyAre) {
 }
 
 TEST_F(QueueTest, AllThatAFilterNamesIsRemoved) {
-  push_once("bad");
-  ASSERT_TRUE(begin());
-  fails();
+  push_dead();
   for (int i = 0; i < 2'500; ++i)
     ASSERT_TRUE(
-        queue_->push({.callback = "mail", .payload = i % 5 == 0 ? R"({"to":"Ada"})" : "{}"}));
+        queue_->push({.callback = "mail", .payload = i % 2 == 0 ? R"({"to":"Ada"})" : "{}"}));
   push("other", R"({"to":"Ada"})");
-  EXPECT_EQ(*queue_->remove_all({.callback = "mail", .member = "to", .value = R"("Ada")"}), 500U);
-  EXPECT_EQ(*queue_->remove_all({.callback = "mail", .state = "waiting", .limit = 1}), 2'000U)
+  EXPECT_EQ(*queue_->remove_all({.callback = "mail", .member = "to", .value = R"("Ada")"}), 1'250U);
+  EXPECT_EQ(*queue_->remove_all({.callback = "mail", .state = "waiting", .limit = 1}), 1'250U)
       << "the limit does not count";
   EXPECT_EQ(listed({}), "bad other ");
   EXPECT_EQ(*queue_->remove_all({.state = "dead"}), 1U);
   EXPECT_EQ(*queue_->remove_all({.state = "running"}), 0U);
   database_->commit();
   EXPECT_EQ(drain(), "other ");
-}
-
-TEST_F(QueueTest, MoreThanAThousandMatchesAreRemovedToo) {
-  for (int i = 0; i < 2'500; ++i)
-    ASSERT_TRUE(queue_->push({.callback = "mail", .payload = R"({"to":"Ada"})"}));
-  EXPECT_EQ(*queue_->remove_all({.member = "to", .value = R"("Ada")"}), 2'500U);
-  EXPECT_FALSE(queue_->due());
 }
 
 TEST_F(QueueTest, APageEndsAtItsBoundOfBytes) {
@@ -480,9 +463,7 @@ TEST_F(QueueTest, APageEndsAtItsBoundOfBytes) {
 TEST_F(QueueTest, ItemsAreBoundedInNumber) {
   settings_.max_items = 3;
   crash();
-  push_once("bad");
-  ASSERT_TRUE(begin());
-  fails();
+  push_dead();
   push("a");
   push("b");
   EXPECT_EQ(queue_->push({.callback = "c"}).error().code, Errc::kLimitExceeded);
@@ -501,9 +482,7 @@ TEST_F(QueueTest, ItemsAreBoundedInNumber) {
 TEST_F(QueueTest, ADeadLetterFromLongAgoDoesNotFillTheQueue) {
   settings_.max_items = 10;
   crash();
-  push_once("bad");
-  ASSERT_TRUE(begin());
-  fails();
+  push_dead();
   for (int i = 0; i < 50; ++i) {
     push("a");
     EXPECT_EQ(drain(), "a ");
@@ -515,15 +494,15 @@ TEST_F(QueueTest, AWaitKeepsItsLengthWhenTheClockIsSetBack) {
   push({.callback = "a", .retry_base_ms = 60'000, .retry_max_ms = 60'000});
   ASSERT_TRUE(begin());
   const TryEnded end = fails();
-  const std::int64_t wait = end.next_ms - unix_millis(clock_.wall_now());
+  const std::int64_t wait = end.next_ms - now();
   ASSERT_GT(wait, 1'000) << "with this seed";
   clock_.set_wall(clock_.wall_now() - std::chrono::hours(1));
   EXPECT_FALSE(queue_->due());
-  EXPECT_LE(*queue_->wake().at_ms, unix_millis(clock_.wall_now()) + wait + 2'000);
+  EXPECT_LE(*queue_->wake().at_ms, now() + wait + 2'000);
   clock_.advance(milliseconds(wait));
   EXPECT_TRUE(queue_->due());
   crash();  // the time on disk is an hour ahead
-  EXPECT_EQ(queue_->wake().at_ms, unix_millis(clock_.wall_now()) + wait);
+  EXPECT_EQ(queue_->wake().at_ms, now() + wait);
 }
 
 TEST_F(QueueTest, AHundredThousandItemsCostNoMemory) {

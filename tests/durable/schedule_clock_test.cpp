@@ -54,8 +54,7 @@ TEST_F(ScheduleClockTest, P4_AJumpDuringARunNeitherStormsNorStalls) {
   for (const hours jump : {hours(-1), hours(1)}) {
     for (const Overlap overlap : {Overlap::kSkip, Overlap::kQueue}) {
       const auto interval = create(with(every_fixed(10'000), overlap));
-      clock_.advance(seconds(10));
-      const ScheduleRun run = begin().value();
+      const ScheduleRun run = begin_in(seconds(10));
       set_wall_by(jump);
       clock_.advance(seconds(1));
       end(run);

@@ -41,8 +41,7 @@ TEST_F(ScheduleDeadTest, AnIdempotentRequestTakesThePlaceOfADeadOneThatIsLikeIt)
   EXPECT_EQ(state(created.id), "waiting");
   EXPECT_FALSE(schedules_->get(old));
   EXPECT_EQ(schedules_->size(), 1U) << "dead ones do not pile up";
-  clock_.advance(std::chrono::seconds(1));
-  const ScheduleRun run = begin().value();
+  const ScheduleRun run = begin_in(std::chrono::seconds(1));
   EXPECT_EQ(run.id, created.id);
   end(run);
   EXPECT_FALSE(create(every(1'000)).created) << "now it is one that waits";

@@ -139,8 +139,7 @@ TEST_F(ScheduleMisfireTest, MisfireAllOfAnIntervalEndsWithItsLength) {
 
 TEST_F(ScheduleMisfireTest, MisfireAllGoesOnAfterACrashInTheMiddle) {
   create(with(cron("0 * * * *"), Misfire::kAll));
-  clock_.advance(hours(3));
-  end(*begin());
+  end(begin_in(hours(3)));
   ASSERT_TRUE(begin());
   crash();
   clock_.advance(hours(2));
@@ -180,11 +179,10 @@ TEST_F(ScheduleMisfireTest, YearsOfMissedTicksCostNothing) {
 
 TEST_F(ScheduleMisfireTest, OverlapSkipLeavesOutWhatComesDuringARun) {
   create(cron("* * * * *"));
-  clock_.advance(minutes(1));
-  const auto run = begin();
+  const ScheduleRun run = begin_in(minutes(1));
   clock_.advance(minutes(3) + seconds(10));
   EXPECT_FALSE(begin());
-  EXPECT_EQ(end(*run).next_ms, now() + 50'000);
+  EXPECT_EQ(end(run).next_ms, now() + 50'000);
   EXPECT_EQ(notes(What::kOverlapped), 3U);
   EXPECT_FALSE(schedules_->due());
 }
@@ -208,10 +206,8 @@ TEST_F(ScheduleMisfireTest, OverlapQueueRunsOneRightAfter) {
 
 TEST_F(ScheduleMisfireTest, OverlapQueueAlsoSeesWhatCameBetweenTries) {
   create(with(cron("* * * * *"), Overlap::kQueue));
-  clock_.advance(minutes(1));
-  end(*begin(), TryOutcome::kFailed);
-  clock_.advance(minutes(1));
-  const ScheduleRun second_try = begin().value();
+  end(begin_in(minutes(1)), TryOutcome::kFailed);
+  const ScheduleRun second_try = begin_in(minutes(1));
   EXPECT_EQ(second_try.attempt, 2);
   end(second_try);
   EXPECT_EQ(run_all(), "tick ");
@@ -221,8 +217,7 @@ TEST_F(ScheduleMisfireTest, OverlapAllowRunsBeside) {
   const auto created = create(with(cron("* * * * *"), Overlap::kAllow));
   std::vector<ScheduleRun> runs;
   for (int i = 0; i < 3; ++i) {
-    clock_.advance(minutes(1));
-    const ScheduleRun run = begin().value();
+    const ScheduleRun run = begin_in(minutes(1));
     EXPECT_EQ(run.id, created.id) << "its own id, not one of ours";
     EXPECT_EQ(body(run)["id"], created.id);
     runs.push_back(run);
@@ -239,8 +234,7 @@ TEST_F(ScheduleMisfireTest, OverlapAllowRunsBeside) {
   EXPECT_EQ(failed.id, created.id);
   EXPECT_EQ(end(runs[2]).next, Next::kWaiting);
   EXPECT_EQ(state(created.id), "waiting");
-  clock_.advance(seconds(1));
-  const ScheduleRun again = begin().value();
+  const ScheduleRun again = begin_in(seconds(1));
   EXPECT_EQ(again.attempt, 2);
   EXPECT_EQ(state(created.id), "running");
   EXPECT_EQ(body(again)["scheduled_for"], body(runs[0])["scheduled_for"]);
@@ -268,9 +262,8 @@ TEST_F(ScheduleMisfireTest, OverlappingRunsAreDeliveredAgainAfterACrash) {
 
 TEST_F(ScheduleMisfireTest, CancelAndPauseReachOverlappingRuns) {
   const auto created = create(with(every_fixed(1'000), Overlap::kAllow));
-  clock_.advance(seconds(1));
-  const auto first = begin();
-  end(*first, TryOutcome::kFailed);
+  const ScheduleRun first = begin_in(seconds(1));
+  end(first, TryOutcome::kFailed);
   ASSERT_TRUE(schedules_->pause(created.id, true));
   clock_.advance(seconds(5));
   EXPECT_FALSE(begin()) << "neither the next nor the second try";

@@ -103,27 +103,21 @@ TEST(ScheduleRequestTest, ThePayloadIsBoundedJson) {
 }
 
 TEST(ScheduleRequestTest, ChoicesOutOfTheirRangeAreRefused) {
-  ScheduleRequest request = of(static_cast<ScheduleType>(0));
-  EXPECT_NE(request_refusal(request), "");
+  EXPECT_NE(request_refusal(of(static_cast<ScheduleType>(0))), "");
   EXPECT_NE(request_refusal(of(static_cast<ScheduleType>(5))), "");
-  request = of(ScheduleType::kDelay);
-  request.idempotent = static_cast<Idempotent>(3);
-  EXPECT_NE(request_refusal(request).find("idempotent"), std::string::npos);
-  request = of(ScheduleType::kDelay);
-  request.misfire = static_cast<Misfire>(3);
-  EXPECT_NE(request_refusal(request).find("misfire"), std::string::npos);
-  request = of(ScheduleType::kDelay);
-  request.overlap = static_cast<Overlap>(3);
-  EXPECT_NE(request_refusal(request).find("overlap"), std::string::npos);
-  request = of(ScheduleType::kDelay);
-  request.misfire_limit = 1'001;
-  EXPECT_NE(request_refusal(request).find("misfire_limit"), std::string::npos);
-  request = of(ScheduleType::kCron);
-  request.fixed_rate = true;
-  EXPECT_NE(request_refusal(request).find("fixed rate"), std::string::npos);
-  request = of(ScheduleType::kDelay);
-  request.retry_base_ms = 5'000;
-  EXPECT_NE(request_refusal(request).find("retry"), std::string::npos) << "above the default cap";
+  const auto refuses = [](ScheduleType type, auto field, auto value, const char* word) {
+    ScheduleRequest request = of(type);
+    request.*field = value;
+    return request_refusal(request).find(word) != std::string::npos;
+  };
+  using Request = ScheduleRequest;
+  constexpr auto kDelay = ScheduleType::kDelay;
+  EXPECT_TRUE(refuses(kDelay, &Request::idempotent, static_cast<Idempotent>(3), "idempotent"));
+  EXPECT_TRUE(refuses(kDelay, &Request::misfire, static_cast<Misfire>(3), "misfire"));
+  EXPECT_TRUE(refuses(kDelay, &Request::overlap, static_cast<Overlap>(3), "overlap"));
+  EXPECT_TRUE(refuses(kDelay, &Request::misfire_limit, 1'001U, "misfire_limit"));
+  EXPECT_TRUE(refuses(ScheduleType::kCron, &Request::fixed_rate, true, "fixed rate"));
+  EXPECT_TRUE(refuses(kDelay, &Request::retry_base_ms, 5'000U, "retry")) << "above the default cap";
 }
 
 TEST(ScheduleRequestTest, DefaultsAreFilledIn) {

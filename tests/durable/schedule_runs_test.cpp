@@ -21,8 +21,7 @@ TEST_F(ScheduleRunsTest, TheBodyTellsWhatIsRunAndWhen) {
   ScheduleRequest request = delay(100, "greet");
   request.payload = R"({"to":"you"})";
   const auto created = create(request);
-  clock_.advance(milliseconds(130));
-  const ScheduleRun run = begin().value();
+  const ScheduleRun run = begin_in(milliseconds(130));
   EXPECT_EQ(run.callback, "greet");
   EXPECT_EQ(run.id, created.id);
   EXPECT_EQ(run.attempt, 1);
@@ -152,23 +151,20 @@ TEST_F(ScheduleRunsTest, TheRecordTellsOfTheLastRun) {
                          {"runs", 1},
                          {"failures", 1},
                          {"time", now() + 1'000}}));
-  clock_.advance(seconds(1));
-  end(*begin());
+  end(begin_in(seconds(1)));
   seen = record(created.id);
   EXPECT_TRUE(has(seen, {{"last_error", nullptr}, {"runs", 2}, {"failures", 1}}));
 }
 
 TEST_F(ScheduleRunsTest, AnErrorOfAnyBytesAndLengthIsKeptShort) {
   const auto created = create(with_attempts(every(100), 1));
-  clock_.advance(seconds(1));
-  end(*begin(), TryOutcome::kFailed, "\xff" + std::string(100'000, 'e'));
+  end(begin_in(seconds(1)), TryOutcome::kFailed, "\xff" + std::string(100'000, 'e'));
   EXPECT_LE(record(created.id)["last_error"].get<std::string>().size(), 4'200U);
 }
 
 TEST_F(ScheduleRunsTest, AfterARunNothingSaysRunning) {
   const auto created = create(every(100));
-  clock_.advance(milliseconds(100));
-  end(*begin());
+  end(begin_in(milliseconds(100)));
   EXPECT_EQ(state(created.id), "waiting");
   EXPECT_FALSE(schedules_->wake().working);
   EXPECT_EQ(record(created.id)["runs"], 1);
@@ -184,8 +180,7 @@ TEST_F(ScheduleRunsTest, APersistedIntervalRunsInANewInstance) {
 TEST_F(ScheduleRunsTest, ARowThatIsCancelledWhileItRunsIsCancelled) {
   for (const ScheduleRequest& request : {delay(0), every(1), cron("* * * * * *")}) {
     const auto created = create(request);
-    clock_.advance(seconds(2));
-    const ScheduleRun run = begin().value();
+    const ScheduleRun run = begin_in(seconds(2));
     ASSERT_TRUE(schedules_->cancel(created.id));
     const auto other = create(delay(60'000));  // may take its place in the table
     EXPECT_EQ(end(run, TryOutcome::kFailed).next, Next::kCancelled);
@@ -236,8 +231,7 @@ TEST_F(ScheduleRunsTest, AFinalFailureEndsTheOccurrenceAndNotTheSchedule) {
   create(delay(0));
   EXPECT_EQ(end(*begin(), TryOutcome::kHopeless, "refused").next, Next::kGone);
   const auto created = create(every(1'000));
-  clock_.advance(seconds(1));
-  EXPECT_EQ(end(*begin(), TryOutcome::kHopeless, "refused").next, Next::kWaiting);
+  EXPECT_EQ(end(begin_in(seconds(1)), TryOutcome::kHopeless, "refused").next, Next::kWaiting);
   EXPECT_FALSE(begin());
   clock_.advance(seconds(1));
   EXPECT_TRUE(begin());
@@ -299,8 +293,7 @@ TEST_F(ScheduleRunsTest, P1_ARunThatKillsTheProcessAgainAndAgainIsDeadAndKept) {
   ASSERT_TRUE(schedules_->retry(created.id));
   database_->commit();
   crash_in_runs(3);
-  clock_.advance(seconds(10));
-  EXPECT_EQ(end(*begin()).next, Next::kGone);
+  EXPECT_EQ(end(begin_in(seconds(10))).next, Next::kGone);
 }
 
 TEST_F(ScheduleRunsTest, ARunThatComesToAnEndForgetsTheInterruptions) {
@@ -310,8 +303,7 @@ TEST_F(ScheduleRunsTest, ARunThatComesToAnEndForgetsTheInterruptions) {
   for (int round = 0; round < 5; ++round) {
     clock_.advance(seconds(1));
     crash_in_runs(2);
-    clock_.advance(seconds(3));
-    end(*begin());
+    end(begin_in(seconds(3)));
   }
   EXPECT_EQ(schedules_->size(), 1U);
   EXPECT_EQ(notes(What::kDead), 0U);
@@ -365,10 +357,9 @@ TEST_F(ScheduleRunsTest, AHostFailureNeverTakesARow) {
     ASSERT_TRUE(begin());
     failure % 2 == 0 ? crash() : leave();
   }
-  clock_.advance(seconds(2));
-  const auto last = begin();
-  EXPECT_EQ(last->attempt, 2) << "the tries are what they were";
-  EXPECT_EQ(end(*last, TryOutcome::kFailed).next, Next::kGone);
+  const ScheduleRun last = begin_in(seconds(2));
+  EXPECT_EQ(last.attempt, 2) << "the tries are what they were";
+  EXPECT_EQ(end(last, TryOutcome::kFailed).next, Next::kGone);
 }
 
 // ---- missing callbacks --------------------------------------------------------------------------
@@ -399,10 +390,8 @@ TEST_F(ScheduleRunsTest, R12_AMissingCallbackIsKeptAndTriedAgain) {
 
 TEST_F(ScheduleRunsTest, AMissingCallbackOfARecurringRowStandsForWhatItMissed) {
   const auto created = create(cron("0 * * * *"));
-  clock_.advance(hours(1));
-  end(*begin(), TryOutcome::kNeedsCode);
-  clock_.advance(milliseconds(hours(5)));
-  const ScheduleRun run = begin().value();
+  end(begin_in(hours(1)), TryOutcome::kNeedsCode);
+  const ScheduleRun run = begin_in(milliseconds(hours(5)));
   EXPECT_EQ(run.missed, 5U);
   end(run);
   EXPECT_EQ(state(created.id), "waiting");
@@ -420,12 +409,11 @@ TEST_F(ScheduleRunsTest, AMissingOneShotIsKeptHoweverLateAndStrict) {
 TEST_F(ScheduleRunsTest, AScheduleWhoseZoneIsGoneIsDeadAndKept) {
   const auto due = create(cron("0 * * * *", "Europe/Berlin"));
   const auto running = create(cron("1 * * * *", "Europe/Berlin"));
-  clock_.advance(minutes(1));
-  const auto run = begin();
+  const ScheduleRun run = begin_in(minutes(1));
   database_->begin_write();
   storage::Statement(database_->connection(), "UPDATE cf_agents_jobs SET time_zone = 'Gone/Land'")
       .execute();
-  EXPECT_EQ(end(*run).next_ms, 0) << "never";
+  EXPECT_EQ(end(run).next_ms, 0) << "never";
   clock_.advance(hours(1));
   EXPECT_FALSE(begin());
   EXPECT_EQ(notes(What::kDead), 2U);

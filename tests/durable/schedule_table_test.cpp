@@ -1,27 +1,26 @@
 #include "durable/schedule_table.hpp"
 
+#include "durable/database_fixture.hpp"
 #include "durable/json_members.hpp"
 #include "json/json.hpp"
 #include "storage/agent_schema.hpp"
-#include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <tuple>
 
 namespace hearth::durable {
 namespace {
 
 using RowIds = std::vector<std::string>;
 
-class ScheduleTableTest : public ::testing::Test {
+class ScheduleTableTest : public DatabaseFixture {
  protected:
   ScheduleTableTest() { open(); }
   void open() {
     table_.reset();
-    database_.reset();
-    database_ = std::make_unique<storage::AgentDatabase>(directory_.path() / "a.db",
-                                                         storage::AgentKey{"Clock", "a"});
+    open_database();
     table_ = std::make_unique<ScheduleTable>(*database_);
   }
   ScheduleRow insert(std::string id, std::int64_t time = 100) {
@@ -44,8 +43,6 @@ class ScheduleTableTest : public ::testing::Test {
     return ids;
   }
 
-  hearth::testing::TempDirectory directory_;
-  std::unique_ptr<storage::AgentDatabase> database_;
   std::unique_ptr<ScheduleTable> table_;
 };
 
@@ -87,16 +84,10 @@ TEST_F(ScheduleTableTest, ARowComesBackAsItWasWritten) {
   EXPECT_EQ(back.key, "like i");
   EXPECT_EQ(back.type, "delay");
   EXPECT_TRUE(back.paused && back.dead && back.over && !back.owed && back.fixed_rate);
-  EXPECT_EQ(back.length_ms, 31);
-  EXPECT_EQ(back.scheduled_for, 32);
-  EXPECT_EQ(back.begun_at, 33);
-  EXPECT_EQ(back.catch_up_until, 34);
-  EXPECT_EQ(back.last_run, 43);
-  EXPECT_EQ(back.set_at_ms, 35);
-  EXPECT_EQ(back.missing, 36);
-  EXPECT_EQ(back.running, 37);
-  EXPECT_EQ(back.interruptions, 39);
-  EXPECT_EQ(back.created_at_ms, 50);
+  EXPECT_EQ(std::tuple(back.length_ms, back.scheduled_for, back.begun_at, back.catch_up_until),
+            std::tuple(31, 32, 33, 34));
+  EXPECT_EQ(std::tuple(back.last_run, back.set_at_ms, back.created_at_ms), std::tuple(43, 35, 50));
+  EXPECT_EQ(std::tuple(back.missing, back.running, back.interruptions), std::tuple(36, 37, 39));
 }
 
 TEST_F(ScheduleTableTest, TheViewShowsARow) {
@@ -185,13 +176,9 @@ TEST_F(ScheduleTableTest, TheListIsByTimeThenAgeAndTheTimelessLast) {
   const auto soon = insert("soon", 200);
   const auto also = insert("also", 200);
   EXPECT_EQ(ids(table_->list({})), (RowIds{soon.id, also.id, late.id, never.id}));
-  ScheduleFilter filter{.after = "soon"};
-  EXPECT_EQ(ids(table_->list(filter)), (RowIds{also.id, late.id, never.id}));
-  filter.after = "never";
-  EXPECT_EQ(ids(table_->list(filter)), RowIds{});
-  filter = {};
-  filter.until_ms = 300;
-  EXPECT_EQ(ids(table_->list(filter)), (RowIds{soon.id, also.id}));
+  EXPECT_EQ(ids(table_->list({.after = "soon"})), (RowIds{also.id, late.id, never.id}));
+  EXPECT_EQ(ids(table_->list({.after = "never"})), RowIds{});
+  EXPECT_EQ(ids(table_->list({.until_ms = 300})), (RowIds{soon.id, also.id}));
 }
 
 TEST_F(ScheduleTableTest, AShiftMovesTheTimesThatThereAre) {

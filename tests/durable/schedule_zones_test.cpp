@@ -34,6 +34,14 @@ class ScheduleZonesTest : public SchedulesFixture {
     constexpr std::int64_t kWholeHour = 3'600'000;
     clock_.advance(std::chrono::milliseconds(kWholeHour - now() % kWholeHour));
   }
+  // At the end of the next run zones cannot be read any more. Returns when it was due.
+  std::int64_t run_and_lose_zones() {
+    advance_to_full_hour();
+    const ScheduleRun run = begin().value();
+    zones = Zones::kUnavailable;
+    end(run);
+    return now();
+  }
   // The reasons of the notes of one kind since the last look.
   std::vector<std::string> reasons(What what) {
     std::vector<std::string> result;
@@ -72,8 +80,7 @@ TEST_F(ScheduleZonesTest, OneThatIsDueWhileZonesCannotBeReadIsKeptAndRunsOnceThe
   EXPECT_EQ(reasons(What::kPutOff).size(), 1U);
   EXPECT_GE(next_look(created.id) - now(), 20'000) << "the waits grow";
   zones = Zones::kThere;
-  clock_.advance(minutes(1));
-  const ScheduleRun run = begin().value();
+  const ScheduleRun run = begin_in(minutes(1));
   EXPECT_EQ(body(run)["scheduled_for"], due);
   end(run);
   EXPECT_EQ(state(created.id), "waiting");
@@ -84,11 +91,7 @@ TEST_F(ScheduleZonesTest, OneThatIsDueWhileZonesCannotBeReadIsKeptAndRunsOnceThe
 TEST_F(ScheduleZonesTest,
        ARunThatEndsWhileZonesCannotBeReadIsNotRunAgainAndItsNextTimeIsFoundLater) {
   const auto created = create(hourly());
-  advance_to_full_hour();
-  const std::int64_t due = now();
-  const auto run = begin().value();
-  zones = Zones::kUnavailable;
-  end(run);
+  const std::int64_t due = run_and_lose_zones();
   EXPECT_EQ(reasons(What::kPutOff), Reasons{"zones cannot be read"});
   EXPECT_EQ(state(created.id), "missing");
   clock_.advance(seconds(20));
@@ -107,11 +110,7 @@ TEST_F(ScheduleZonesTest,
 
 TEST_F(ScheduleZonesTest, WhatPassedUntilTheNextTimeCouldBeFoundIsMissedLikeAnyOther) {
   create(with(hourly(), Misfire::kAll));
-  advance_to_full_hour();
-  const std::int64_t due = now();
-  const auto run = begin().value();
-  zones = Zones::kUnavailable;
-  end(run);
+  const std::int64_t due = run_and_lose_zones();
   for (int i = 0; i < 4; ++i) {
     clock_.advance(minutes(40));
     EXPECT_FALSE(begin());
@@ -157,11 +156,7 @@ TEST_F(ScheduleZonesTest, AnInterruptedRunWaitsForTheZonesAndWhatItMissedIsRecko
 
 TEST_F(ScheduleZonesTest, RetryLooksAtOnceAndRunsNothingASecondTime) {
   const auto created = create(hourly());
-  advance_to_full_hour();
-  const std::int64_t due = now();
-  const ScheduleRun run = begin().value();
-  zones = Zones::kUnavailable;
-  end(run);
+  const std::int64_t due = run_and_lose_zones();
   zones = Zones::kThere;
   EXPECT_FALSE(schedules_->due());
   ASSERT_TRUE(schedules_->retry(created.id));

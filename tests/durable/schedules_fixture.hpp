@@ -1,19 +1,16 @@
 #pragma once
 // One agent's schedules over a real database, with a clock that the test drives.
 
+#include "durable/database_fixture.hpp"
 #include "durable/json_members.hpp"
 #include "durable/schedules.hpp"
 #include "json/json.hpp"
-#include "support/manual_clock.hpp"
-#include "support/seeded_random.hpp"
-#include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,13 +18,12 @@
 
 namespace hearth::durable {
 
-class SchedulesFixture : public ::testing::Test {
+class SchedulesFixture : public DatabaseFixture {
  protected:
-  SchedulesFixture() { open(); }
+  SchedulesFixture() : DatabaseFixture(42) { open(); }
 
   void open() {
-    database_ = std::make_unique<storage::AgentDatabase>(directory_.path() / "a.db",
-                                                         storage::AgentKey{"Clock", "a"});
+    open_database();
     schedules_.emplace(*database_, clock_, random_, settings_, max_crashes_);
     schedules_->load();
   }
@@ -60,6 +56,11 @@ class SchedulesFixture : public ::testing::Test {
     database_->commit();
     return run;
   }
+  // The run that is due after so long.
+  ScheduleRun begin_in(std::chrono::milliseconds time) {
+    clock_.advance(time);
+    return begin().value();
+  }
   ScheduleEnd end(const ScheduleRun& run, TryOutcome outcome = TryOutcome::kDone,
                   std::string_view error = "it broke") {
     const ScheduleEnd ended = schedules_->runs().ended(run.run, outcome, error);
@@ -82,11 +83,9 @@ class SchedulesFixture : public ::testing::Test {
   // As crash(), and the runs in progress are to blame.
   void crash_in_its_work() {
     drop();
-    {
-      storage::AgentDatabase database(directory_.path() / "a.db", storage::AgentKey{"Clock", "a"});
-      Jobs(database).count_crash({});
-      database.commit();
-    }
+    open_database();
+    Jobs(*database_).count_crash({});
+    database_->commit();
     open();
   }
   // Crashes in runs, `times` times in a row.
@@ -107,7 +106,6 @@ class SchedulesFixture : public ::testing::Test {
   Json list(const ScheduleFilter& filter = {}) { return *parse_json(schedules_->list(filter)); }
   static Json body(const ScheduleRun& run) { return *parse_json(run.body); }
 
-  [[nodiscard]] std::int64_t now() const { return unix_millis(clock_.wall_now()); }
   void set_wall_by(std::chrono::milliseconds by) { clock_.set_wall(clock_.wall_now() + by); }
   std::size_t notes(ScheduleNote::What what) {
     std::size_t count = 0;
@@ -164,12 +162,8 @@ class SchedulesFixture : public ::testing::Test {
     return request;
   }
 
-  hearth::testing::TempDirectory directory_;
-  hearth::testing::ManualClock clock_;
-  hearth::testing::SeededRandom random_{42};
   ScheduleSettings settings_;
   int max_crashes_ = kMostCrashes;
-  std::unique_ptr<storage::AgentDatabase> database_;
   std::optional<Schedules> schedules_;
 };
 

@@ -6,11 +6,11 @@
 //
 //   66  cancel of what is not there      CancelOfAnUnknownIdIsNotFound
 //   67  cancel                           CancelTakesTheRow
-//   68  get of what is not there         GetOfAnUnknownIdIsNotFound
+//   68  get of what is not there         CancelOfAnUnknownIdIsNotFound
 //   69  get                              GetGivesTheRecordThatCreateGave
 //   70  shape of a record                ARecordHasExactlyThePublicMembers (ours has more)
 //   71  an interval's record             AnIntervalKeepsItsTypeLengthAndCallback
-//   72  cancel of an interval            CancelTakesAnInterval
+//   72  cancel of an interval            CancelTakesTheRow
 //   73  filter by type                   ListFiltersByTypeCallbackStateAndTime
 //   74  a throwing interval survives     runs: AThrowingIntervalSurvives
 //   75  a run leaves no mark             runs: AfterARunNothingSaysRunning
@@ -109,33 +109,25 @@ TEST_F(SchedulesTest, EachTypeIsDueAtItsTime) {
 
 TEST_F(SchedulesTest, CancelOfAnUnknownIdIsNotFound) {
   create(delay(10));
+  EXPECT_EQ(schedules_->get("unknown").error().code, Errc::kNotFound);
   EXPECT_EQ(schedules_->cancel("unknown").error().code, Errc::kNotFound);
   EXPECT_EQ(schedules_->pause("unknown", true).error().code, Errc::kNotFound);
   EXPECT_EQ(schedules_->retry("unknown").error().code, Errc::kNotFound);
 }
 
 TEST_F(SchedulesTest, CancelTakesTheRow) {
-  const auto created = create(delay(10));
-  ASSERT_TRUE(schedules_->cancel(created.id));
-  database_->commit();
-  EXPECT_EQ(schedules_->get(created.id).error().code, Errc::kNotFound);
-  EXPECT_EQ(schedules_->cancel(created.id).error().code, Errc::kNotFound);
-  EXPECT_TRUE(schedules_->wake().none());
-  crash();
-  EXPECT_EQ(schedules_->size(), 0U);
-}
-
-TEST_F(SchedulesTest, CancelTakesAnInterval) {
-  const auto created = create(every(1'000));
-  ASSERT_TRUE(schedules_->cancel(created.id));
-  clock_.advance(seconds(5));
-  EXPECT_FALSE(begin());
-  EXPECT_EQ(list().size(), 0U);
-}
-
-TEST_F(SchedulesTest, GetOfAnUnknownIdIsNotFound) {
-  create(delay(10));
-  EXPECT_EQ(schedules_->get("unknown").error().code, Errc::kNotFound);
+  for (const ScheduleRequest& request : {delay(10), every(1'000)}) {
+    const auto created = create(request);
+    ASSERT_TRUE(schedules_->cancel(created.id));
+    database_->commit();
+    EXPECT_EQ(schedules_->get(created.id).error().code, Errc::kNotFound);
+    EXPECT_EQ(schedules_->cancel(created.id).error().code, Errc::kNotFound);
+    EXPECT_TRUE(schedules_->wake().none());
+    clock_.advance(seconds(5));
+    EXPECT_FALSE(begin());
+    crash();
+    EXPECT_EQ(list().size(), 0U);
+  }
 }
 
 TEST_F(SchedulesTest, GetGivesTheRecordThatCreateGave) {
@@ -193,33 +185,19 @@ TEST_F(SchedulesTest, ListFiltersByTypeCallbackStateAndTime) {
   const auto paused = create(at(now() + 100, "a"));
   ASSERT_TRUE(schedules_->pause(paused.id, true));
   create(cron("@daily", "", "b"));
-  const auto callbacks = [this](const ScheduleFilter& filter) {
+  const auto types = [this](const ScheduleFilter& filter) {
     std::string found;
-    for (const Json& each : list(filter)) {
-      found += each["type"].get<std::string>() + " ";
-    }
+    for (const Json& each : list(filter)) found += each["type"].get<std::string>() + " ";
     return found;
   };
-  ScheduleFilter filter;
-  EXPECT_EQ(callbacks(filter), "at interval delay cron ") << "next due first";
-  filter.type = ScheduleType::kInterval;
-  EXPECT_EQ(callbacks(filter), "interval ");
-  filter = {};
-  filter.callback = "a";
-  EXPECT_EQ(callbacks(filter), "at delay ");
-  filter.state = "paused";
-  EXPECT_EQ(callbacks(filter), "at ");
-  filter = {};
-  filter.from_ms = now() + 200;
-  EXPECT_EQ(callbacks(filter), "interval delay cron ");
-  filter.until_ms = now() + 300;
-  EXPECT_EQ(callbacks(filter), "interval ");
-  filter = {};
-  filter.limit = 2;
-  EXPECT_EQ(callbacks(filter), "at interval ");
-  filter = {};
-  filter.state = "no such state";
-  EXPECT_EQ(callbacks(filter), "");
+  EXPECT_EQ(types({}), "at interval delay cron ") << "next due first";
+  EXPECT_EQ(types({.type = ScheduleType::kInterval}), "interval ");
+  EXPECT_EQ(types({.callback = "a"}), "at delay ");
+  EXPECT_EQ(types({.callback = "a", .state = "paused"}), "at ");
+  EXPECT_EQ(types({.from_ms = now() + 200}), "interval delay cron ");
+  EXPECT_EQ(types({.from_ms = now() + 200, .until_ms = now() + 300}), "interval ");
+  EXPECT_EQ(types({.limit = 2}), "at interval ");
+  EXPECT_EQ(types({.state = "no such state"}), "");
 }
 
 TEST_F(SchedulesTest, AListIsReadInPagesAlsoThroughEqualTimesAndDeadRows) {
@@ -350,8 +328,7 @@ TEST_F(SchedulesTest, AHitGivesWhatIsPausedMissingOrDeadToo) {
   EXPECT_EQ(create(every(1'000)).id, interval.id);
   EXPECT_EQ(state(interval.id), "paused");
   ASSERT_TRUE(schedules_->pause(interval.id, false));
-  clock_.advance(seconds(1));
-  end(*begin(), TryOutcome::kNeedsCode);
+  end(begin_in(seconds(1)), TryOutcome::kNeedsCode);
   EXPECT_EQ(create(every(1'000)).id, interval.id);
   EXPECT_EQ(state(interval.id), "missing");
 }
@@ -414,11 +391,10 @@ TEST_F(SchedulesTest, PauseHoldsBackAndWhatWasMissedIsAMisfire) {
 
 TEST_F(SchedulesTest, PauseLetsARunInProgressGoOnToItsEnd) {
   const auto interval = create(every(100));
-  clock_.advance(milliseconds(100));
-  const auto run = begin();
+  const ScheduleRun run = begin_in(milliseconds(100));
   ASSERT_TRUE(schedules_->pause(interval.id, true));
   EXPECT_EQ(state(interval.id), "running");
-  EXPECT_EQ(end(*run).next, ScheduleEnd::Next::kWaiting);
+  EXPECT_EQ(end(run).next, ScheduleEnd::Next::kWaiting);
   EXPECT_EQ(state(interval.id), "paused");
   clock_.advance(seconds(1));
   EXPECT_FALSE(begin());

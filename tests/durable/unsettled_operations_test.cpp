@@ -66,7 +66,7 @@ TEST_F(OperationsLostTest, P12_OneOfNoFiberIsGivenUpWhenItsTimeIsOver) {
            OfNoFiber{"read", Effect::kRead, 0s, false, 24h, "none"},
        }) {
     SCOPED_TRACE(each.name);
-    const std::int64_t moment = unix_millis(clock_.wall_now()) + each.moment.count();
+    const std::int64_t moment = now() + each.moment.count();
     const OperationBegun begun = begin_by_key(each.effect, each.horizon, each.has_answer);
     if (each.has_answer) {
       EXPECT_TRUE(ledger_->requests().dispatched({.id = begun.id}));
