@@ -20,8 +20,7 @@
 namespace hearth::durable {
 namespace {
 
-using std::chrono::hours;
-using std::chrono::milliseconds;
+using namespace std::chrono_literals;
 
 // One kind with one job that is due.
 class Kind {
@@ -122,7 +121,7 @@ TEST_P(CountedJobsTest, FurtherKillsInARowAreFollowedByWaitsAndTooManyEndItOnce)
     ASSERT_TRUE(begin()) << kills;
     open();
     EXPECT_EQ(kind_->part().due(), kills == 0 || kills + 1 == kMostInterruptions);
-    clock_.advance(kills < 9 ? milliseconds(1'250) : milliseconds(400'000));
+    clock_.advance(kills < 9 ? 1'250ms : 400'000ms);
     EXPECT_TRUE(kind_->part().due());
   }
   EXPECT_FALSE(begin());
@@ -170,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, CountedJobsTest,
 
 class CountedJobsClockTest : public DatabaseFixture {
  protected:
-  void set_back() { clock_.set_wall(clock_.wall_now() - hours(1)); }
+  void set_back() { clock_.set_wall(clock_.wall_now() - 1h); }
   template <class Part, class... More>
   Part& open(std::optional<Part>& part, const More&... more) {
     queue_.reset();
@@ -209,10 +208,10 @@ TEST_F(CountedJobsClockTest, AnAlarmThatWaitsRingsAtItsTimeOfTheWall) {
   const std::int64_t at = now() + 600'000;
   ASSERT_TRUE(alarms.set({"ring", "[]", at}));
   set_back();
-  clock_.advance(milliseconds(600'000));
+  clock_.advance(600'000ms);
   EXPECT_FALSE(alarms.begin_next()) << "it is an hour earlier by the wall";
   EXPECT_EQ(alarms.wake().at_ms, at);
-  clock_.advance(hours(1));
+  clock_.advance(1h);
   EXPECT_TRUE(alarms.begin_next());
 }
 
@@ -224,7 +223,7 @@ TEST_F(CountedJobsClockTest, AWaitBeforeARetryKeepsItsLength) {
   EXPECT_EQ(alarms.ended(alarm.id, TryOutcome::kFailed, "failed").next, TryEnd::kRetry);
   EXPECT_FALSE(alarms.begin_next()) << "it waits a second";
   set_back();
-  clock_.advance(milliseconds(1'000));
+  clock_.advance(1'000ms);
   EXPECT_TRUE(alarms.begin_next());
 
   Queue& queue = open_queue();
@@ -273,7 +272,7 @@ TEST_F(CountedJobsClockTest, WhatWasInterruptedOnPurposeIsDueAtOnceAlsoARetry) {
     ASSERT_TRUE(begin(queue));
     if (is_retry) {
       EXPECT_EQ(end(queue, TryOutcome::kFailed), TryEnd::kRetry);
-      clock_.advance(hours(1));
+      clock_.advance(1h);
       ASSERT_TRUE(begin(queue));
       set_back();
     }
@@ -294,7 +293,7 @@ TEST_F(CountedJobsClockTest, AnAlarmsRetryWaitsNoLongerIfTheAgentWasColdMeanwhil
   set_back();
   alarms = &open_alarms();
   EXPECT_EQ(alarms->wake().at_ms, now() + 1'000);
-  clock_.advance(milliseconds(1'000));
+  clock_.advance(1'000ms);
   EXPECT_TRUE(alarms->begin_next());
   EXPECT_FALSE(alarms->begin_next()) << "the other one keeps its time";
 }
@@ -306,7 +305,7 @@ TEST_F(CountedJobsClockTest, ANotificationsRetryWaitsNoLongerIfTheAgentWasColdMe
   EXPECT_EQ(notices->ended(notice.id, TryOutcome::kFailed, "failed").next, TryEnd::kRetry);
   database_->commit();
   const std::int64_t wait = *notices->wake().at_ms - now();
-  clock_.set_wall(clock_.wall_now() - hours(48));
+  clock_.set_wall(clock_.wall_now() - 48h);
   EXPECT_EQ(open(notices_).wake().at_ms, now() + wait);
 }
 
@@ -317,7 +316,7 @@ TEST_F(CountedJobsClockTest, ATellingWaitsNoLongerThanTellingsDo) {
     kind.add();
     database_->commit();
   }
-  clock_.set_wall(clock_.wall_now() - hours(48));
+  clock_.set_wall(clock_.wall_now() - 48h);
   open_database();
   TellingKind kind(*database_, clock_, random_);
   EXPECT_TRUE(kind.part().wake().working);

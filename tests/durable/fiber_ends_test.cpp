@@ -9,8 +9,7 @@
 namespace hearth::durable {
 namespace {
 
-using std::chrono::hours;
-using std::chrono::milliseconds;
+using namespace std::chrono_literals;
 
 class FibersTellingTest : public FibersFixture {
  protected:
@@ -29,12 +28,12 @@ TEST_F(FibersTellingTest, P3_AfterTooManyCrashesItIsGivenUpAndTheRecordStays) {
   int times = 0;
   for (int i = 0; i < kMostInterruptions + 5; ++i) {
     times += tell_and_crash() ? 1 : 0;
-    clock_.advance(hours(1));
+    clock_.advance(1h);
   }
   EXPECT_EQ(times, kMostInterruptions);
   EXPECT_TRUE(fibers_->ends().tellings().wake().none());
   EXPECT_EQ(status("a"), "completed");
-  clock_.advance(hours(24 * 30));
+  clock_.advance(24h * 30);
   EXPECT_FALSE(fibers_->ends().sweep()) << "nobody has heard of it: it does not go by itself";
   EXPECT_EQ(*fibers_->records().remove({}), 1U);
 }
@@ -48,7 +47,7 @@ TEST_F(FibersTellingTest, ATellingThatEndsBreaksTheRowOfCrashes) {
     } else {
       EXPECT_TRUE(tell_and_crash()) << i;
     }
-    clock_.advance(hours(1));
+    clock_.advance(1h);
   }
 }
 
@@ -81,7 +80,7 @@ class FiberEndsTest : public ::testing::Test {
   hearth::testing::TempDirectory directory_;
   hearth::testing::ManualClock clock_;
   hearth::testing::SeededRandom random_{7};
-  const FiberSettings settings_{.keep_completed = hours(1), .max_records = 2};
+  const FiberSettings settings_{.keep_completed = 1h, .max_records = 2};
   storage::AgentDatabase database_{directory_.path() / "a.db", storage::AgentKey{"Worker", "a"}};
   Jobs jobs_{database_};
   FiberTable table_{jobs_};
@@ -108,7 +107,7 @@ TEST_F(FiberEndsTest, RoomIsMadeOfWhatHasExpired) {
   EXPECT_FALSE(ends_.make_room());
   ends_.told(ends_.next_untold().value_or(FiberChange()).id, true);
   EXPECT_FALSE(ends_.make_room()) << "it is kept for an hour";
-  clock_.advance(hours(1));
+  clock_.advance(1h);
   EXPECT_TRUE(ends_.make_room());
   EXPECT_FALSE(table_.find("old"));
 }

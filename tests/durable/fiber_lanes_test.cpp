@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -150,11 +149,11 @@ TEST_F(FiberLanesTest, ATurnThatBeginsIsNoNews) {
 
 TEST_F(FiberLanesTest, ALaneHasALabelAndNoParent) {
   const std::string long_lane(257, 'x');
-  EXPECT_EQ(fibers_->start(in_lane("a", long_lane)).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(refusal(in_lane("a", long_lane)), Errc::kInvalidArgument);
   start("outer");
   FiberRequest inner = in_lane("b");
   inner.parent = "outer";
-  EXPECT_EQ(fibers_->start(inner).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(refusal(inner), Errc::kInvalidArgument);
 }
 
 }  // namespace

@@ -7,9 +7,8 @@
 namespace hearth::durable {
 namespace {
 
-using std::chrono::hours;
+using namespace std::chrono_literals;
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 class FibersRecordsTest : public FibersFixture {};
 
@@ -17,11 +16,11 @@ class FibersRecordsTest : public FibersFixture {};
 
 TEST_F(FibersRecordsTest, RecordsAreListedAndRemoved) {
   const auto a = start("a");
-  clock_.advance(seconds(1));
+  clock_.advance(1s);
   FiberRequest other = request("b");
   other.name = "other";
   const auto b = start(other);
-  clock_.advance(seconds(1));
+  clock_.advance(1s);
   start("c");
   settle(a.fiber, FiberStatus::kCompleted);
   settle(b.fiber, FiberStatus::kError, "no");
@@ -51,7 +50,7 @@ TEST_F(FibersRecordsTest, ThoseSettledLongestAgoAreRemovedFirst) {
   const auto a = start("a");
   const auto b = start("b");
   settle(b.fiber, FiberStatus::kCompleted);
-  clock_.advance(seconds(1));
+  clock_.advance(1s);
   settle(a.fiber, FiberStatus::kCompleted);
   EXPECT_EQ(*fibers_->records().remove({.limit = 1}), 1U);
   EXPECT_EQ(ids(listed({})), "a ");
@@ -142,7 +141,7 @@ TEST_F(FibersRecordsTest, EverySettledRecordIsToldOnce) {
   const auto a = start("a");
   const auto b = start("b");
   settle(b.fiber, FiberStatus::kError, "no");
-  clock_.advance(std::chrono::milliseconds(1));
+  clock_.advance(1ms);
   ASSERT_TRUE(fibers_->records().cancel("a", "", "stop"));
   (void)a;
   EXPECT_TRUE(fibers_->ends().tellings().wake().working);
@@ -201,7 +200,7 @@ TEST_F(FibersRecordsTest, WhatGoesOnWhileItIsToldIsRecoveredAfterACrash) {
   database_->commit();
   EXPECT_EQ(status("a"), "running");
   crash();
-  clock_.advance(hours(1));
+  clock_.advance(1h);
   ASSERT_TRUE(recover());
   settle(*fibers_->resume("a"), FiberStatus::kCompleted);
   const auto told = fibers_->ends().next_untold().value();

@@ -56,14 +56,20 @@ class FibersFixture : public DatabaseFixture {
     database_->commit();
     return *started;
   }
+  // Why none is started.
+  Errc refusal(const FiberRequest& wanted) { return fibers_->start(wanted).error().code; }
   Fibers::Started start(std::string_view id) { return start(request(id)); }
+  // As crash(), and the next instance offers an interrupted fiber.
+  void interrupt() {
+    crash();
+    EXPECT_TRUE(recover());
+  }
   // Starts one whose process is killed then. The next instance offers it.
   void start_interrupted(const FiberRequest& wanted,
                          std::optional<std::string_view> snapshot = std::nullopt) {
     const FiberHandle fiber = start(wanted).fiber;
     if (snapshot) stash(fiber, *snapshot);
-    crash();
-    EXPECT_TRUE(recover());
+    interrupt();
   }
   FiberChange settle(FiberHandle fiber, FiberStatus status, std::string_view body = "") {
     auto change = fibers_->settle(fiber, status, body);

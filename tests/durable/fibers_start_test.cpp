@@ -33,9 +33,8 @@
 namespace hearth::durable {
 namespace {
 
-using std::chrono::hours;
+using namespace std::chrono_literals;
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 class FibersStartTest : public FibersFixture {};
 
@@ -52,7 +51,7 @@ TEST_F(FibersStartTest, AStartIsAnsweredWithAReceiptAndEndsWithAResult) {
   const Json receipt = *parse_json(started.record);
   EXPECT_TRUE(has(receipt, {{"status", "pending"}, {"started_at", nullptr}, {"key", "order 7"}}));
 
-  clock_.advance(seconds(2));
+  clock_.advance(2s);
   ASSERT_TRUE(fibers_->stash(started.fiber, R"({"page":2})"));
   Json now = inspect(started.id);
   EXPECT_TRUE(has(now, R"({"status":"running","snapshot":{"page":2},"completed_at":null})"));
@@ -98,7 +97,7 @@ TEST_F(FibersStartTest, TheSameIdJoinsAndRunsNothing) {
 TEST_F(FibersStartTest, P9_AnIdWithAnotherKeyIsAConflict) {
   const auto by_id = start("mine");
   FiberRequest both{.name = "report", .id = "mine", .key = "k"};
-  EXPECT_EQ(fibers_->start(both).error().code, Errc::kConflict);
+  EXPECT_EQ(refusal(both), Errc::kConflict);
   const auto by_key = start({.name = "report", .key = "k"});
   EXPECT_NE(by_key.fiber, 0U) << "nothing of that key was accepted before";
   both.id = by_key.id;
@@ -106,7 +105,7 @@ TEST_F(FibersStartTest, P9_AnIdWithAnotherKeyIsAConflict) {
   settle(by_id.fiber, FiberStatus::kCompleted, "1");
   both.id = "mine";
   both.key = "new";
-  EXPECT_EQ(fibers_->start(both).error().code, Errc::kConflict);
+  EXPECT_EQ(refusal(both), Errc::kConflict);
   both.policy = SettledKey::kReplace;
   EXPECT_NE(start(both).fiber, 0U);
 }
@@ -114,41 +113,26 @@ TEST_F(FibersStartTest, P9_AnIdWithAnotherKeyIsAConflict) {
 TEST_F(FibersStartTest, BlankNamesIdsAndKeysAreRefused) {
   for (const std::string_view bad :
        {std::string_view(" \t "), std::string_view("\xff"), std::string_view("a\0b", 3)}) {
-    FiberRequest wanted = request(bad);
-    EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kInvalidArgument);
-    wanted = request();
-    wanted.key = bad;
-    EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kInvalidArgument);
-    wanted = request();
-    wanted.name = bad;
-    EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kInvalidArgument);
+    EXPECT_EQ(refusal(request(bad)), Errc::kInvalidArgument);
+    EXPECT_EQ(refusal({.name = "report", .key = bad}), Errc::kInvalidArgument);
+    EXPECT_EQ(refusal({.name = bad}), Errc::kInvalidArgument);
   }
-  EXPECT_EQ(fibers_->start({.name = ""}).error().code, Errc::kInvalidArgument);
-  EXPECT_EQ(fibers_->start(request(std::string(257, 'i'))).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(refusal({.name = ""}), Errc::kInvalidArgument);
+  EXPECT_EQ(refusal(request(std::string(257, 'i'))), Errc::kInvalidArgument);
   EXPECT_FALSE(database_->exists());
 }
 
 TEST_F(FibersStartTest, WhatIsNoJsonAndWaitsThatCannotBeKeptAreRefused) {
-  FiberRequest wanted{.name = "report", .input = "{"};
-  EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kInvalidArgument);
-  wanted = request();
-  wanted.metadata = "nope";
-  EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(refusal({.name = "report", .input = "{"}), Errc::kInvalidArgument);
+  EXPECT_EQ(refusal({.name = "report", .metadata = "nope"}), Errc::kInvalidArgument);
   const std::string large(settings_.max_json_bytes + 1, '1');
-  wanted.metadata = large;
-  EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kLimitExceeded);
-  wanted = request();
-  wanted.max_retries = 1001;
-  EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kInvalidArgument);
-  wanted = request();
-  wanted.retry_base_ms = 300'001;  // above the longest wait that is meant when none is given
-  EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kInvalidArgument);
-  wanted = request();
-  wanted.retry_max_ms = UINT64_MAX;
-  EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kInvalidArgument);
-  wanted = request();
-  wanted.policy = static_cast<SettledKey>(4);
-  EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(refusal({.name = "report", .metadata = large}), Errc::kLimitExceeded);
+  EXPECT_EQ(refusal({.name = "report", .max_retries = 1001}), Errc::kInvalidArgument);
+  // Above the longest wait that is meant when none is given.
+  EXPECT_EQ(refusal({.name = "report", .retry_base_ms = 300'001}), Errc::kInvalidArgument);
+  EXPECT_EQ(refusal({.name = "report", .retry_max_ms = UINT64_MAX}), Errc::kInvalidArgument);
+  EXPECT_EQ(refusal({.policy = static_cast<SettledKey>(4), .name = "report"}),
+            Errc::kInvalidArgument);
 }
 
 TEST_F(FibersStartTest, P9_AnotherNameOrInputIsAConflict) {
@@ -159,14 +143,14 @@ TEST_F(FibersStartTest, P9_AnotherNameOrInputIsAConflict) {
   EXPECT_EQ(start(same).id, first.id) << "spelled in another way";
   FiberRequest other = wanted;
   other.input = R"({"a":1,"b":[3]})";
-  EXPECT_EQ(fibers_->start(other).error().code, Errc::kConflict);
+  EXPECT_EQ(refusal(other), Errc::kConflict);
   other.policy = SettledKey::kReplace;
-  EXPECT_EQ(fibers_->start(other).error().code, Errc::kConflict) << "it is not settled";
+  EXPECT_EQ(refusal(other), Errc::kConflict) << "it is not settled";
   FiberRequest renamed = wanted;
   renamed.name = "other";
-  EXPECT_EQ(fibers_->start(renamed).error().code, Errc::kConflict);
+  EXPECT_EQ(refusal(renamed), Errc::kConflict);
   settle(first.fiber, FiberStatus::kCompleted);
-  EXPECT_EQ(fibers_->start(renamed).error().code, Errc::kConflict);
+  EXPECT_EQ(refusal(renamed), Errc::kConflict);
   EXPECT_NE(start(other).fiber, 0U) << "a settled one may be replaced";
 }
 
@@ -174,7 +158,7 @@ TEST_F(FibersStartTest, AnIdAndAKeyOfDifferentRecordsAreRefused) {
   const auto first = start({.name = "report", .key = "k"});
   start("i");
   FiberRequest both{.name = "report", .id = "i", .key = "k"};
-  EXPECT_EQ(fibers_->start(both).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(refusal(both), Errc::kInvalidArgument);
   both.id = "a new one";  // callers that make an id for each try
   EXPECT_EQ(start(both).id, first.id);
 }
@@ -184,7 +168,7 @@ TEST_F(FibersStartTest, ThePolicySaysWhatASettledKeyMeans) {
   const auto first = start(wanted);
   EXPECT_EQ(start(wanted).fiber, 0U) << "what is not settled is joined";
   settle(first.fiber, FiberStatus::kError, "no");
-  EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kConflict);
+  EXPECT_EQ(refusal(wanted), Errc::kConflict);
   wanted.policy = SettledKey::kReplace;
   const auto second = start(wanted);
   EXPECT_NE(second.fiber, 0U);
@@ -202,8 +186,8 @@ TEST_F(FibersStartTest, AStartThatCannotBeginWritesNothing) {
   settle(first.fiber, FiberStatus::kCompleted, "1");
   start("running");
   const FiberRequest wanted{.policy = SettledKey::kReplace, .name = "report", .id = "settled"};
-  EXPECT_EQ(fibers_->start(wanted).error().code, Errc::kLimitExceeded);
-  EXPECT_EQ(fibers_->start(request("new")).error().code, Errc::kLimitExceeded);
+  EXPECT_EQ(refusal(wanted), Errc::kLimitExceeded);
+  EXPECT_EQ(refusal(request("new")), Errc::kLimitExceeded);
   database_->commit();
   EXPECT_EQ(status("settled"), "completed");
   EXPECT_EQ(status("new"), "none");
@@ -213,9 +197,9 @@ TEST_F(FibersStartTest, RecordsAreBoundedInNumber) {
   settings_.max_records = 3;
   crash();
   for (const char* id : {"a", "b", "c"}) settle(start(id).fiber, FiberStatus::kCompleted);
-  EXPECT_EQ(fibers_->start(request("d")).error().code, Errc::kLimitExceeded);
+  EXPECT_EQ(refusal(request("d")), Errc::kLimitExceeded);
   crash();
-  EXPECT_EQ(fibers_->start(request("d")).error().code, Errc::kLimitExceeded);
+  EXPECT_EQ(refusal(request("d")), Errc::kLimitExceeded);
   FiberFilter one;
   one.limit = 1;
   ASSERT_EQ(*fibers_->records().remove(one), 1U);
@@ -324,21 +308,21 @@ TEST_F(FibersStartTest, AFailureWithRetriesLeftBeginsAgainAfterGrowingWaitsThatS
 
 TEST_F(FibersStartTest, ARetryThatCrashesIsInterruptedWork) {
   settle(start({.name = "report", .id = "x", .max_retries = 1}).fiber, FiberStatus::kError, "busy");
-  clock_.advance(seconds(2));
+  clock_.advance(2s);
   EXPECT_EQ(recover()->at("reason"), "retry");
   crash();  // in the hook
-  clock_.advance(seconds(2));
+  clock_.advance(2s);
   EXPECT_EQ(recover()->at("reason"), "retry");
   resume("x");
   crash();  // in the work
   EXPECT_EQ(status("x"), "recovering");
-  clock_.advance(seconds(10));
+  clock_.advance(10s);
   EXPECT_EQ(recover()->at("reason"), "interrupted");
 }
 
 TEST_F(FibersStartTest, ARetryKeepsItsWaitIfTheClockWasAheadWhenItBegan) {
   const WallTime right = clock_.wall_now();
-  clock_.set_wall(right + hours(24 * 365));
+  clock_.set_wall(right + 24h * 365);
   settle(start({.name = "report", .id = "x", .max_retries = 1}).fiber, FiberStatus::kError, "busy");
   const std::int64_t wait = *fibers_->wake().at_ms - now();
   clock_.set_wall(right);

@@ -360,7 +360,7 @@ TEST_F(FibersTest, WrongUsesAreRefused) {
   const std::string too_long(257, 'n');
   for (const std::string_view name :
        {std::string_view(), std::string_view(too_long), std::string_view("\xff")})
-    EXPECT_EQ(fibers_->start({.name = name}).error().code, Errc::kInvalidArgument);
+    EXPECT_EQ(refusal({.name = name}), Errc::kInvalidArgument);
   const FiberHandle fiber = start_named("x").fiber;
   const std::string large(settings_.max_snapshot_bytes + 1, '1');
   EXPECT_EQ(fibers_->stash(fiber, large).error().code, Errc::kLimitExceeded);

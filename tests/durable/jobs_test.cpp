@@ -2,12 +2,10 @@
 
 #include "storage/statement.hpp"
 #include "support/counted_steps.hpp"
-#include "support/manual_clock.hpp"
 #include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdint>
 #include <tuple>
 #include <vector>

@@ -44,6 +44,10 @@ class OperationsOfFibersTest : public OperationsFixture {
     ledger_->give_up_lost(true);
     database_->commit();
   }
+  std::string state_after_ends(const OperationBegun& begun) {
+    end_fibers();
+    return state(begun.id);
+  }
 };
 
 TEST_F(OperationsOfFibersTest, P2_ItIsTheSameThoughTheFibersAboveItsOwnHaveGone) {
@@ -119,11 +123,9 @@ TEST_F(OperationsOfFibersTest, P10_AnAnswerGoesOnAsLongAsItsFiberDoes) {
   ledger_->requests().answered(begun.id, 200, std::nullopt, R"({"status":200})");
   settle(outer, FiberStatus::kCompleted);
   EXPECT_EQ(settle(begun, OperationOutcome::kCutOff), OperationState::kInterrupted);
-  end_fibers();
-  EXPECT_EQ(state(begun.id), "interrupted");
+  EXPECT_EQ(state_after_ends(begun), "interrupted");
   settle(inner, FiberStatus::kError, "no");
-  end_fibers();
-  EXPECT_EQ(state(begun.id), "unknown");
+  EXPECT_EQ(state_after_ends(begun), "unknown");
 }
 
 TEST_F(OperationsOfFibersTest, WhatAFiberLeavesThatIsOverIsSettled) {
@@ -139,8 +141,7 @@ TEST_F(OperationsOfFibersTest, WhatAFiberLeavesThatIsOverIsSettled) {
     EXPECT_EQ(state(each.id), "interrupted") << "their fibers go on";
   settle(fiber, FiberStatus::kError, "no");
   for (const char* const id : {"g", "h", "i"}) cancel(id);
-  end_fibers();
-  EXPECT_EQ(state(probe.id), "unknown");
+  EXPECT_EQ(state_after_ends(probe), "unknown");
   EXPECT_TRUE(ledger_->due()) << "the agent is told";
   EXPECT_EQ(state(idempotent.id), "none") << "nobody asks for it any more";
   EXPECT_EQ(state(read.id), "none");
@@ -170,8 +171,7 @@ TEST_F(OperationsOfFibersTest, P12_OneWithAKeyWaitsForItsFiberAndNotLonger) {
     EXPECT_EQ(state(begun.id), "interrupted") << "its fiber is about to be recovered";
     EXPECT_FALSE(ledger_->due());
     cancel(fiber);
-    end_fibers();
-    EXPECT_EQ(state(begun.id), effect == Effect::kProbe ? "unknown" : "none");
+    EXPECT_EQ(state_after_ends(begun), effect == Effect::kProbe ? "unknown" : "none");
   }
 }
 
@@ -182,15 +182,12 @@ TEST_F(OperationsOfFibersTest, P12_OneWithAKeyIsTheWorkOfTheFiberThatHasBegunItL
   EXPECT_EQ(again.id, begun.id);
   settle(again, OperationOutcome::kCutOff);
   cancel("a");
-  end_fibers();
-  EXPECT_EQ(state(begun.id), "interrupted") << "the other one goes on";
+  EXPECT_EQ(state_after_ends(begun), "interrupted") << "the other one goes on";
   settle(begin_by_key(0, "k", Effect::kIdempotent), OperationOutcome::kCutOff);
   cancel("b");
-  end_fibers();
-  EXPECT_EQ(state(begun.id), "interrupted") << "it was begun outside of a fiber since";
+  EXPECT_EQ(state_after_ends(begun), "interrupted") << "it was begun outside of a fiber since";
   clock_.advance(kLongestInterruption);
-  end_fibers();
-  EXPECT_EQ(state(begun.id), "none");
+  EXPECT_EQ(state_after_ends(begun), "none");
 }
 
 TEST_F(OperationsOfFibersTest, P12_OneWithAKeyGoesWithTheOutermostFiber) {
@@ -201,11 +198,9 @@ TEST_F(OperationsOfFibersTest, P12_OneWithAKeyGoesWithTheOutermostFiber) {
   settle(begun, OperationOutcome::kCutOff);
   settle(outer, FiberStatus::kCompleted);
   settle(middle, FiberStatus::kCompleted);
-  end_fibers();
-  EXPECT_EQ(state(begun.id), "interrupted") << "one below it goes on";
+  EXPECT_EQ(state_after_ends(begun), "interrupted") << "one below it goes on";
   cancel("inner");
-  end_fibers();
-  EXPECT_EQ(state(begun.id), "none");
+  EXPECT_EQ(state_after_ends(begun), "none");
 }
 
 TEST_F(OperationsOfFibersTest, P5_OneWithAKeyDoesNotMakeRoomWhenItsFiberIsOver) {
@@ -236,8 +231,7 @@ TEST_F(OperationsOfFibersTest, P12_WhatWasGivenUpGoesOnIfThatIsSafe) {
     EXPECT_TRUE(ledger_->requests().dispatched({.id = begun.id, .fingerprint = "f"}));
     settle(begun, OperationOutcome::kCutOff);
     cancel(key);
-    end_fibers();
-    EXPECT_EQ(state(begun.id), "unknown");
+    EXPECT_EQ(state_after_ends(begun), "unknown");
     EXPECT_EQ(record(begun.id).at("request").at("fingerprint"), "f");
     EXPECT_TRUE(ledger_->due()) << "the agent is told";
     const OperationBegun again = begin_by_key(0, key, each.effect);
@@ -270,8 +264,7 @@ TEST_F(OperationsOfFibersTest, WhatADeadFiberHasLeftIsUnknownAndAskedForIfItIsRe
   crash_all();
   clock_.advance(std::chrono::hours(1));
   EXPECT_FALSE(recover()) << "it is dead";
-  end_fibers();
-  EXPECT_EQ(state(probe.id), "unknown");
+  EXPECT_EQ(state_after_ends(probe), "unknown");
   EXPECT_TRUE(ledger_->due()) << "the agent is told";
   crash_all();
   EXPECT_EQ(state(probe.id), "unknown");

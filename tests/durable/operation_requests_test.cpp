@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -80,6 +79,10 @@ class OperationRequestsTest : public OperationsFixture {
   // What is known of its request.
   Json sent() { return record().at("request"); }
   std::string state() { return OperationsFixture::state(id_); }
+  std::string state_after_crash() {
+    crash_all();
+    return state();
+  }
 
   FiberHandle fiber_ = 0;  // whose operations begin() begins
   bool acts_by_request_ = false;
@@ -253,8 +256,7 @@ TEST_F(OperationRequestsTest, P9_OneThatActsByItsRequestWasNotExecutedWithoutOne
     SCOPED_TRACE(static_cast<int>(effect));
     begin(effect);
     clock_.advance(std::chrono::hours(1));  // behind the horizon
-    crash_all();
-    EXPECT_EQ(state(), "not_executed") << "a kill before its request";
+    EXPECT_EQ(state_after_crash(), "not_executed") << "a kill before its request";
     OperationBegun begun = begin(effect, false, true);
     EXPECT_EQ(begun.decision, kRunIt);
     ledger_->running().sent_elsewhere();
@@ -263,11 +265,9 @@ TEST_F(OperationRequestsTest, P9_OneThatActsByItsRequestWasNotExecutedWithoutOne
     ledger_->requests().not_sent(id_);
     ledger_->running().sent_elsewhere();
     database_->commit();
-    crash_all();
-    EXPECT_EQ(state(), "not_executed") << "its request has not left";
+    EXPECT_EQ(state_after_crash(), "not_executed") << "its request has not left";
     begin_sent(effect);
-    crash_all();
-    EXPECT_EQ(state(), effect == Effect::kUnsafe ? "unknown" : "interrupted");
+    EXPECT_EQ(state_after_crash(), effect == Effect::kUnsafe ? "unknown" : "interrupted");
     resolve();
   }
   EXPECT_FALSE(ledger_->unknown().next_untold()) << "they were resolved";
@@ -278,16 +278,13 @@ TEST_F(OperationRequestsTest, P9_WhatAnEarlierRunMayHaveDoneBesidesItsRequestSta
   crash_all();
   acts_by_request_ = true;
   EXPECT_EQ(begin(Effect::kProbe, false, true).decision, OperationDecision::kProbe);
-  crash_all();
-  EXPECT_EQ(state(), "interrupted");
+  EXPECT_EQ(state_after_crash(), "interrupted");
   resolve();
   begin(Effect::kProbe);
-  crash_all();
-  EXPECT_EQ(state(), "not_executed") << "begun anew";
+  EXPECT_EQ(state_after_crash(), "not_executed") << "begun anew";
   acts_by_request_ = false;
   begin(Effect::kProbe);
-  crash_all();
-  EXPECT_EQ(state(), "interrupted");
+  EXPECT_EQ(state_after_crash(), "interrupted");
 }
 
 TEST_F(OperationRequestsTest, OneThatCompletesWithoutTheRequestByWhichItActsIsUnknown) {
@@ -419,8 +416,7 @@ TEST_F(OperationRequestsTest, P10_WhatHasBegunIsUnknownWhenItsFiberIsOver) {
   EXPECT_FALSE(ledger_->due()) << "the fiber's recovery decides";
   EXPECT_EQ(state(), "interrupted");
   cancel("f", "no more");
-  crash_all();
-  EXPECT_EQ(state(), "unknown");
+  EXPECT_EQ(state_after_crash(), "unknown");
   EXPECT_EQ(stored(), "one two ") << "what came is kept";
   const auto untold = ledger_->unknown().next_untold().value();
   EXPECT_EQ(untold.id, id_);
@@ -458,8 +454,7 @@ TEST_F(OperationRequestsTest, P10_ADeadFiberIsOver) {
   hook_fails("f", "no");
   clock_.advance(std::chrono::hours(1));
   EXPECT_FALSE(recover()) << "it is dead";
-  crash_all();
-  EXPECT_EQ(state(), "unknown");
+  EXPECT_EQ(state_after_crash(), "unknown");
   EXPECT_TRUE(ledger_->due());
 }
 

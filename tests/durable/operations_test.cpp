@@ -14,9 +14,8 @@
 namespace hearth::durable {
 namespace {
 
-using std::chrono::hours;
+using namespace std::chrono_literals;
 using std::chrono::milliseconds;
-using std::chrono::minutes;
 
 TEST_F(OperationsTest, I7_ARunFindsWhatAnInterruptedRunHasCompleted) {
   const FiberHandle first = start_fiber();
@@ -113,11 +112,10 @@ struct CutOff {
 const std::vector<CutOff> kCutOffs = {
     {"Read", Effect::kRead, Effect::kRead, false, {}, kRun},
     {"Idempotent", Effect::kIdempotent, Effect::kIdempotent, false, {}, kRun},
-    {"KeyedWithinItsHorizon", Effect::kKeyed, Effect::kKeyed, false, hours(23), kRun},
-    {"KeyedBehindItsHorizon", Effect::kKeyed, Effect::kKeyed, false, hours(25), kUnknown, true},
-    {"KeyedAndTheClockWasSetBackALittle", Effect::kKeyed, Effect::kKeyed, false, -minutes(5), kRun},
-    {"KeyedAndTheClockWasSetBack", Effect::kKeyed, Effect::kKeyed, false, -hours(1), kUnknown,
-     true},
+    {"KeyedWithinItsHorizon", Effect::kKeyed, Effect::kKeyed, false, 23h, kRun},
+    {"KeyedBehindItsHorizon", Effect::kKeyed, Effect::kKeyed, false, 25h, kUnknown, true},
+    {"KeyedAndTheClockWasSetBackALittle", Effect::kKeyed, Effect::kKeyed, false, -5min, kRun},
+    {"KeyedAndTheClockWasSetBack", Effect::kKeyed, Effect::kKeyed, false, -1h, kUnknown, true},
     {"ProbeThatCanBeAsked", Effect::kProbe, Effect::kProbe, true, {}, kProbe},
     {"ProbeThatCannotBeAsked", Effect::kProbe, Effect::kProbe, false, {}, kUnknown},
     {"Unsafe", Effect::kUnsafe, Effect::kUnsafe, true, {}, kUnknown, true},

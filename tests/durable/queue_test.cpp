@@ -16,7 +16,6 @@
 #include "durable/database_fixture.hpp"
 #include "durable/json_members.hpp"
 #include "json/json.hpp"
-#include "storage/statement.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,10 +9,7 @@ using What = ScheduleNote::What;
 
 class ScheduleDeadTest : public SchedulesFixture {
  protected:
-  ScheduleDeadTest() {
-    max_crashes_ = 2;
-    crash();
-  }
+  ScheduleDeadTest() { allow_crashes(2); }
   // Makes it and lets its runs end the process until it is dead.
   std::string dead(const ScheduleRequest& request) {
     const std::string id = create(request).id;

@@ -6,10 +6,8 @@
 namespace hearth::durable {
 namespace {
 
-using std::chrono::hours;
+using namespace std::chrono_literals;
 using std::chrono::milliseconds;
-using std::chrono::minutes;
-using std::chrono::seconds;
 using Next = ScheduleEnd::Next;
 using What = ScheduleNote::What;
 
@@ -21,7 +19,7 @@ TEST_F(ScheduleRunsTest, TheBodyTellsWhatIsRunAndWhen) {
   ScheduleRequest request = delay(100, "greet");
   request.payload = R"({"to":"you"})";
   const auto created = create(request);
-  const ScheduleRun run = begin_in(milliseconds(130));
+  const ScheduleRun run = begin_in(130ms);
   EXPECT_EQ(run.callback, "greet");
   EXPECT_EQ(run.id, created.id);
   EXPECT_EQ(run.attempt, 1);
@@ -38,10 +36,10 @@ TEST_F(ScheduleRunsTest, TheBodyTellsWhatIsRunAndWhen) {
 
 TEST_F(ScheduleRunsTest, NothingBeginsEarly) {
   create(delay(100));
-  clock_.advance(milliseconds(99));
+  clock_.advance(99ms);
   EXPECT_FALSE(schedules_->due());
   EXPECT_FALSE(begin());
-  clock_.advance(milliseconds(1));
+  clock_.advance(1ms);
   EXPECT_TRUE(schedules_->due());
   EXPECT_TRUE(begin());
 }
@@ -61,10 +59,10 @@ TEST_F(ScheduleRunsTest, P2_AOneShotRowGoesInTheTransactionThatReportsItsRun) {
 
 TEST_F(ScheduleRunsTest, P3_ARecurringRowGetsItsNextTimeInTheTransactionThatReportsTheRun) {
   const auto created = create(every(1'000));
-  clock_.advance(seconds(1));
+  clock_.advance(1s);
   const std::int64_t due = now();
   auto run = begin();
-  clock_.advance(milliseconds(300));
+  clock_.advance(300ms);
   const ScheduleEnd ended = schedules_->runs().ended(run->run, TryOutcome::kDone, "");
   EXPECT_EQ(ended.next, Next::kWaiting);
   EXPECT_EQ(ended.next_ms, now() + 1'000) << "counted from the end of the run";
@@ -82,7 +80,7 @@ TEST_F(ScheduleRunsTest, P5_DueRowsBeginInTheOrderOfTheirTimesThenOfTheirAge) {
   create(delay(10, "a"));
   create(delay(30, "d"));
   create(delay(20, "b"));
-  clock_.advance(seconds(1));
+  clock_.advance(1s);
   EXPECT_EQ(run_all(), "a b c d ");
 }
 
@@ -113,13 +111,13 @@ TEST_F(ScheduleRunsTest, P5_AsManyRunAtOnceAsMayAndTheNextBeginsWhenOneEnds) {
 TEST_F(ScheduleRunsTest, AFixedRateKeepsItsBeat) {
   const auto created = create(every_fixed(1'000));
   const std::int64_t start = now();
-  clock_.advance(milliseconds(1'010));
+  clock_.advance(1'010ms);
   for (int beat = 1; beat <= 5; ++beat) {
     const ScheduleRun run = begin().value();
     EXPECT_EQ(body(run)["scheduled_for"], start + beat * 1'000);
-    clock_.advance(milliseconds(250));
+    clock_.advance(250ms);
     EXPECT_EQ(end(run).next_ms, start + (beat + 1) * 1'000);
-    clock_.advance(milliseconds(750));
+    clock_.advance(750ms);
   }
 }
 
@@ -127,7 +125,7 @@ TEST_F(ScheduleRunsTest, ACronScheduleRunsAtItsTimesAndNotTwice) {
   const auto created = create(cron("*/10 * * * *"));
   std::string minutes_of_runs;
   for (int second = 0; second < 3'600; second += 5) {
-    clock_.advance(seconds(5));
+    clock_.advance(5s);
     while (const auto run = begin()) {
       minutes_of_runs += std::to_string((second + 5) / 60) + " ";
       end(*run);
@@ -139,11 +137,11 @@ TEST_F(ScheduleRunsTest, ACronScheduleRunsAtItsTimesAndNotTwice) {
 
 TEST_F(ScheduleRunsTest, TheRecordTellsOfTheLastRun) {
   const auto created = create(with_attempts(every(1'000), 1));
-  clock_.advance(seconds(1));
+  clock_.advance(1s);
   const std::int64_t began = now();
   auto run = begin();
   EXPECT_EQ(state(created.id), "running");
-  clock_.advance(milliseconds(20));
+  clock_.advance(20ms);
   end(*run, TryOutcome::kFailed, "no \"coffee\"");
   Json seen = record(created.id);
   EXPECT_TRUE(has(seen, {{"last_run", began},
@@ -151,20 +149,20 @@ TEST_F(ScheduleRunsTest, TheRecordTellsOfTheLastRun) {
                          {"runs", 1},
                          {"failures", 1},
                          {"time", now() + 1'000}}));
-  end(begin_in(seconds(1)));
+  end(begin_in(1s));
   seen = record(created.id);
   EXPECT_TRUE(has(seen, {{"last_error", nullptr}, {"runs", 2}, {"failures", 1}}));
 }
 
 TEST_F(ScheduleRunsTest, AnErrorOfAnyBytesAndLengthIsKeptShort) {
   const auto created = create(with_attempts(every(100), 1));
-  end(begin_in(seconds(1)), TryOutcome::kFailed, "\xff" + std::string(100'000, 'e'));
+  end(begin_in(1s), TryOutcome::kFailed, "\xff" + std::string(100'000, 'e'));
   EXPECT_LE(record(created.id)["last_error"].get<std::string>().size(), 4'200U);
 }
 
 TEST_F(ScheduleRunsTest, AfterARunNothingSaysRunning) {
   const auto created = create(every(100));
-  end(begin_in(milliseconds(100)));
+  end(begin_in(100ms));
   EXPECT_EQ(state(created.id), "waiting");
   EXPECT_FALSE(schedules_->wake().working);
   EXPECT_EQ(record(created.id)["runs"], 1);
@@ -173,14 +171,14 @@ TEST_F(ScheduleRunsTest, AfterARunNothingSaysRunning) {
 TEST_F(ScheduleRunsTest, APersistedIntervalRunsInANewInstance) {
   create(every(1'000));
   crash();
-  clock_.advance(seconds(1));
+  clock_.advance(1s);
   EXPECT_EQ(run_all(), "tick ");
 }
 
 TEST_F(ScheduleRunsTest, ARowThatIsCancelledWhileItRunsIsCancelled) {
   for (const ScheduleRequest& request : {delay(0), every(1), cron("* * * * * *")}) {
     const auto created = create(request);
-    const ScheduleRun run = begin_in(seconds(2));
+    const ScheduleRun run = begin_in(2s);
     ASSERT_TRUE(schedules_->cancel(created.id));
     const auto other = create(delay(60'000));  // may take its place in the table
     EXPECT_EQ(end(run, TryOutcome::kFailed).next, Next::kCancelled);
@@ -221,7 +219,7 @@ TEST_F(ScheduleRunsTest, AnyErrorIsTriedAgainAndThenTheOneShotRowGoes) {
       ASSERT_TRUE(run) << error;
       EXPECT_EQ(end(*run, TryOutcome::kFailed, error).next,
                 attempt < 3 ? Next::kRetry : Next::kGone);
-      clock_.advance(seconds(3));
+      clock_.advance(3s);
     }
     EXPECT_EQ(schedules_->size(), 0U);
   }
@@ -231,16 +229,16 @@ TEST_F(ScheduleRunsTest, AFinalFailureEndsTheOccurrenceAndNotTheSchedule) {
   create(delay(0));
   EXPECT_EQ(end(*begin(), TryOutcome::kHopeless, "refused").next, Next::kGone);
   const auto created = create(every(1'000));
-  EXPECT_EQ(end(begin_in(seconds(1)), TryOutcome::kHopeless, "refused").next, Next::kWaiting);
+  EXPECT_EQ(end(begin_in(1s), TryOutcome::kHopeless, "refused").next, Next::kWaiting);
   EXPECT_FALSE(begin());
-  clock_.advance(seconds(1));
+  clock_.advance(1s);
   EXPECT_TRUE(begin());
 }
 
 TEST_F(ScheduleRunsTest, AThrowingIntervalSurvives) {
   const auto created = create(every(1'000));
   for (int round = 0; round < 4; ++round) {
-    clock_.advance(seconds(3));
+    clock_.advance(3s);
     for (int attempt = 1; attempt <= 3; ++attempt) {
       const ScheduleRun run = begin().value();
       EXPECT_EQ(run.attempt, attempt) << "each occurrence has all its tries";
@@ -256,9 +254,9 @@ TEST_F(ScheduleRunsTest, AThrowingIntervalSurvives) {
 
 TEST_F(ScheduleRunsTest, ARunOfThisInstanceIsNotBegunASecondTime) {
   create(every(100));
-  clock_.advance(milliseconds(100));
+  clock_.advance(100ms);
   ASSERT_TRUE(begin());
-  clock_.advance(hours(5));
+  clock_.advance(5h);
   EXPECT_FALSE(schedules_->due());
   EXPECT_FALSE(begin());
   EXPECT_EQ(schedules_->wake(), (Wake{true, std::nullopt}));
@@ -266,7 +264,7 @@ TEST_F(ScheduleRunsTest, ARunOfThisInstanceIsNotBegunASecondTime) {
 
 TEST_F(ScheduleRunsTest, ARunOfADeadInstanceIsDueAtOnce) {
   const auto created = create(every(60'000));
-  clock_.advance(minutes(1));
+  clock_.advance(1min);
   ASSERT_TRUE(begin());
   crash();
   EXPECT_EQ(state(created.id), "waiting");
@@ -277,8 +275,7 @@ TEST_F(ScheduleRunsTest, ARunOfADeadInstanceIsDueAtOnce) {
 }
 
 TEST_F(ScheduleRunsTest, P1_ARunThatKillsTheProcessAgainAndAgainIsDeadAndKept) {
-  max_crashes_ = 4;
-  crash();
+  allow_crashes(4);
   const auto created = create(delay(0));
   crash_in_runs(4);
   EXPECT_FALSE(begin());
@@ -293,37 +290,34 @@ TEST_F(ScheduleRunsTest, P1_ARunThatKillsTheProcessAgainAndAgainIsDeadAndKept) {
   ASSERT_TRUE(schedules_->retry(created.id));
   database_->commit();
   crash_in_runs(3);
-  EXPECT_EQ(end(begin_in(seconds(10))).next, Next::kGone);
+  EXPECT_EQ(end(begin_in(10s)).next, Next::kGone);
 }
 
 TEST_F(ScheduleRunsTest, ARunThatComesToAnEndForgetsTheInterruptions) {
-  max_crashes_ = 3;
-  crash();
+  allow_crashes(3);
   create(every(1'000));
   for (int round = 0; round < 5; ++round) {
-    clock_.advance(seconds(1));
+    clock_.advance(1s);
     crash_in_runs(2);
-    end(begin_in(seconds(3)));
+    end(begin_in(3s));
   }
   EXPECT_EQ(schedules_->size(), 1U);
   EXPECT_EQ(notes(What::kDead), 0U);
 }
 
 TEST_F(ScheduleRunsTest, FailuresAreNoInterruptions) {
-  max_crashes_ = 2;
-  crash();
+  allow_crashes(2);
   create(with_attempts(delay(0), 10));
   for (int attempt = 1; attempt < 10; ++attempt) {
     EXPECT_EQ(end(*begin(), TryOutcome::kFailed).next, Next::kRetry);
-    clock_.advance(seconds(3));
+    clock_.advance(3s);
   }
   EXPECT_EQ(end(*begin(), TryOutcome::kFailed).next, Next::kGone);
   EXPECT_EQ(notes(What::kDead), 0U);
 }
 
 TEST_F(ScheduleRunsTest, AnEndOnPurposeKeepsTheRowAndCountsForNothing) {
-  max_crashes_ = 3;
-  crash();
+  allow_crashes(3);
   const auto created = create(delay(0));
   for (int update = 0; update < 20; ++update) {
     const auto run = begin();
@@ -353,11 +347,11 @@ TEST_F(ScheduleRunsTest, AHostFailureNeverTakesARow) {
   const auto created = create(with_attempts(delay(0), 2));
   end(*begin(), TryOutcome::kFailed);
   for (int failure = 0; failure < 5; ++failure) {
-    clock_.advance(seconds(2));
+    clock_.advance(2s);
     ASSERT_TRUE(begin());
     failure % 2 == 0 ? crash() : leave();
   }
-  const ScheduleRun last = begin_in(seconds(2));
+  const ScheduleRun last = begin_in(2s);
   EXPECT_EQ(last.attempt, 2) << "the tries are what they were";
   EXPECT_EQ(end(last, TryOutcome::kFailed).next, Next::kGone);
 }
@@ -390,8 +384,8 @@ TEST_F(ScheduleRunsTest, R12_AMissingCallbackIsKeptAndTriedAgain) {
 
 TEST_F(ScheduleRunsTest, AMissingCallbackOfARecurringRowStandsForWhatItMissed) {
   const auto created = create(cron("0 * * * *"));
-  end(begin_in(hours(1)), TryOutcome::kNeedsCode);
-  const ScheduleRun run = begin_in(milliseconds(hours(5)));
+  end(begin_in(1h), TryOutcome::kNeedsCode);
+  const ScheduleRun run = begin_in(milliseconds(5h));
   EXPECT_EQ(run.missed, 5U);
   end(run);
   EXPECT_EQ(state(created.id), "waiting");
@@ -400,7 +394,7 @@ TEST_F(ScheduleRunsTest, AMissingCallbackOfARecurringRowStandsForWhatItMissed) {
 TEST_F(ScheduleRunsTest, AMissingOneShotIsKeptHoweverLateAndStrict) {
   create(with(delay(0), Misfire::kSkip));
   end(*begin(), TryOutcome::kNeedsCode);
-  clock_.advance(hours(48));
+  clock_.advance(48h);
   EXPECT_TRUE(begin());
 }
 
@@ -409,12 +403,12 @@ TEST_F(ScheduleRunsTest, AMissingOneShotIsKeptHoweverLateAndStrict) {
 TEST_F(ScheduleRunsTest, AScheduleWhoseZoneIsGoneIsDeadAndKept) {
   const auto due = create(cron("0 * * * *", "Europe/Berlin"));
   const auto running = create(cron("1 * * * *", "Europe/Berlin"));
-  const ScheduleRun run = begin_in(minutes(1));
+  const ScheduleRun run = begin_in(1min);
   database_->begin_write();
   storage::Statement(database_->connection(), "UPDATE cf_agents_jobs SET time_zone = 'Gone/Land'")
       .execute();
   EXPECT_EQ(end(run).next_ms, 0) << "never";
-  clock_.advance(hours(1));
+  clock_.advance(1h);
   EXPECT_FALSE(begin());
   EXPECT_EQ(notes(What::kDead), 2U);
   for (const std::string& id : {due.id, running.id}) {

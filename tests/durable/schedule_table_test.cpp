@@ -36,6 +36,13 @@ class ScheduleTableTest : public DatabaseFixture {
     table_->insert(row, "[1]");
     return row;
   }
+  // A run of `parent`, made like the schedule "free".
+  void insert_run(const char* id, const char* parent) {
+    ScheduleRow row = insert("free");
+    row.id = id;
+    row.parent = parent;
+    table_->insert(row, "null");
+  }
 
   static RowIds ids(const std::vector<ScheduleRow>& rows) {
     RowIds ids;
@@ -119,11 +126,8 @@ TEST_F(ScheduleTableTest, RowsAreNumberedInTheOrderOfCreation) {
 
 TEST_F(ScheduleTableTest, ARunOfAScheduleIsFoundByItsParentAlone) {
   insert("p");
-  ScheduleRow child = insert("free");
-  child.id = "c";
-  child.parent = "p";
-  table_->insert(child, "null");
-  EXPECT_EQ(ids(table_->children("p")), RowIds{child.id});
+  insert_run("c", "p");
+  EXPECT_EQ(ids(table_->children("p")), RowIds{"c"});
   EXPECT_FALSE(table_->find("c"));
   EXPECT_TRUE(table_->row("c"));
   EXPECT_EQ(table_->list({}).size(), 2U);
@@ -161,13 +165,10 @@ TEST_F(ScheduleTableTest, ARunningOneShotIsNotAlikeAndADeadRowOnlyAsADeadOne) {
 TEST_F(ScheduleTableTest, RunsAreHandedOverToAnotherSchedule) {
   insert("p");
   insert("q");
-  ScheduleRow child = insert("free");
-  child.id = "c";
-  child.parent = "p";
-  table_->insert(child, "null");
+  insert_run("c", "p");
   table_->hand_over_children("p", "q");
   EXPECT_EQ(ids(table_->children("p")), RowIds{});
-  EXPECT_EQ(ids(table_->children("q")), RowIds{child.id});
+  EXPECT_EQ(ids(table_->children("q")), RowIds{"c"});
 }
 
 TEST_F(ScheduleTableTest, TheListIsByTimeThenAgeAndTheTimelessLast) {

@@ -5,9 +5,7 @@
 namespace hearth::durable {
 namespace {
 
-using std::chrono::hours;
-using std::chrono::minutes;
-using std::chrono::seconds;
+using namespace std::chrono_literals;
 using What = ScheduleNote::What;
 
 enum class Zones { kThere, kUnavailable, kGone };
@@ -80,7 +78,7 @@ TEST_F(ScheduleZonesTest, OneThatIsDueWhileZonesCannotBeReadIsKeptAndRunsOnceThe
   EXPECT_EQ(reasons(What::kPutOff).size(), 1U);
   EXPECT_GE(next_look(created.id) - now(), 20'000) << "the waits grow";
   zones = Zones::kThere;
-  const ScheduleRun run = begin_in(minutes(1));
+  const ScheduleRun run = begin_in(1min);
   EXPECT_EQ(body(run)["scheduled_for"], due);
   end(run);
   EXPECT_EQ(state(created.id), "waiting");
@@ -94,7 +92,7 @@ TEST_F(ScheduleZonesTest,
   const std::int64_t due = run_and_lose_zones();
   EXPECT_EQ(reasons(What::kPutOff), Reasons{"zones cannot be read"});
   EXPECT_EQ(state(created.id), "missing");
-  clock_.advance(seconds(20));
+  clock_.advance(20s);
   EXPECT_FALSE(begin());
   EXPECT_EQ(reasons(What::kPutOff).size(), 1U);
   crash();
@@ -112,11 +110,11 @@ TEST_F(ScheduleZonesTest, WhatPassedUntilTheNextTimeCouldBeFoundIsMissedLikeAnyO
   create(with(hourly(), Misfire::kAll));
   const std::int64_t due = run_and_lose_zones();
   for (int i = 0; i < 4; ++i) {
-    clock_.advance(minutes(40));
+    clock_.advance(40min);
     EXPECT_FALSE(begin());
   }
   zones = Zones::kThere;
-  clock_.advance(minutes(70));  // past the third hour, and the longest wait
+  clock_.advance(70min);  // past the third hour, and the longest wait
   for (int missed = 1; missed <= 3; ++missed) {
     const auto next = begin();
     ASSERT_TRUE(next) << missed;
@@ -134,7 +132,7 @@ TEST_F(ScheduleZonesTest, AnOverlappingScheduleIsKeptAsWell) {
   EXPECT_FALSE(begin());
   EXPECT_EQ(state(created.id), "missing");
   zones = Zones::kThere;
-  clock_.advance(minutes(1));
+  clock_.advance(1min);
   EXPECT_EQ(run_all(), "tick ");
   EXPECT_EQ(state(created.id), "waiting");
 }
@@ -147,7 +145,7 @@ TEST_F(ScheduleZonesTest, AnInterruptedRunWaitsForTheZonesAndWhatItMissedIsRecko
   crash();
   EXPECT_FALSE(begin());
   EXPECT_EQ(reasons(What::kPutOff).size(), 1U);
-  clock_.advance(hours(2));
+  clock_.advance(2h);
   zones = Zones::kThere;
   const ScheduleRun again = begin().value();
   EXPECT_EQ(body(again)["missed"], 2);

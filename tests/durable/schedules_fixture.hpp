@@ -14,7 +14,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace hearth::durable {
 
@@ -87,6 +86,10 @@ class SchedulesFixture : public DatabaseFixture {
     Jobs(*database_).count_crash({});
     database_->commit();
     open();
+  }
+  void allow_crashes(int most) {
+    max_crashes_ = most;
+    crash();
   }
   // Crashes in runs, `times` times in a row.
   void crash_in_runs(int times) {

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <string>
-#include <string_view>
 
 namespace hearth::extensions {
 namespace {

@@ -24,6 +24,9 @@ using namespace testing;
 
 class AbiFibersTest : public DurableCallsTest {
  protected:
+  using Filter = hearth_fiber_filter;
+  using Request = hearth_fiber_start;
+
   static hearth_fiber_start brief(std::string_view id = "", std::uint32_t flags = 0) {
     hearth_fiber_start request{};
     request.struct_size = sizeof request;
@@ -133,7 +136,7 @@ TEST_F(AbiFibersTest, AFiberWhoseLaneIsTakenIsAcceptedWithoutAHandle) {
 
 TEST_F(AbiFibersTest, ACancelNamesTheInnerFibersThatEndWithIt) {
   ASSERT_EQ(start(brief("outer")), HEARTH_OK);
-  ASSERT_EQ(start(with(brief("inner"), &hearth_fiber_start::parent, slice("outer"))), HEARTH_OK);
+  ASSERT_EQ(start(with(brief("inner"), &Request::parent, slice("outer"))), HEARTH_OK);
   ASSERT_EQ(fibers_.cancel(host_, kAgent, slice("outer"), kNothing, slice("why"), &record_),
             HEARTH_OK);
   EXPECT_TRUE(has(record_, R"("inner":["inner"])")) << view(record_);
@@ -141,7 +144,7 @@ TEST_F(AbiFibersTest, ACancelNamesTheInnerFibersThatEndWithIt) {
 }
 
 TEST_F(AbiFibersTest, ThePolicySaysWhatASettledRecordDoes) {
-  const auto request = with(good_request("i"), &hearth_fiber_start::policy, HEARTH_FIBER_REPLACE);
+  const auto request = with(good_request("i"), &Request::policy, HEARTH_FIBER_REPLACE);
   ASSERT_EQ(start(request), HEARTH_OK) << last_error();
   EXPECT_FALSE(agent_.database().dirty()) << "it was committed";
   const hearth_fiber first = fiber_;
@@ -185,7 +188,7 @@ TEST_F(AbiFibersTest, NumbersThatNameNothingAreRefused) {
   hearth_fiber_start request = good_request();
   request.policy = HEARTH_FIBER_REPLACE_FAILED + 1;
   EXPECT_EQ(start(request), HEARTH_E_INVALID);
-  EXPECT_EQ(start(with(good_request(), &hearth_fiber_start::flags, 16)), HEARTH_E_INVALID);
+  EXPECT_EQ(start(with(good_request(), &Request::flags, 16)), HEARTH_E_INVALID);
   for (const std::uint32_t status : {0U, 1U, 2U, 4U, 8U, 17U, 48U, 1024U})
     EXPECT_EQ(settle(status, ""), HEARTH_E_INVALID) << status;
   hearth_fiber_filter filter = good_filter();
@@ -194,21 +197,19 @@ TEST_F(AbiFibersTest, NumbersThatNameNothingAreRefused) {
   EXPECT_EQ(remove(filter), HEARTH_OK) << "up to 500";
   filter.limit = 501;
   EXPECT_EQ(remove(filter), HEARTH_E_INVALID);
-  EXPECT_EQ(list(with(good_filter(), &hearth_fiber_filter::statuses, 128)), HEARTH_E_INVALID);
-  EXPECT_EQ(list(with(good_filter(), &hearth_fiber_filter::dead, 2)), HEARTH_E_INVALID);
+  EXPECT_EQ(list(with(good_filter(), &Filter::statuses, 128)), HEARTH_E_INVALID);
+  EXPECT_EQ(list(with(good_filter(), &Filter::dead, 2)), HEARTH_E_INVALID);
 }
 
 TEST_F(AbiFibersTest, BadSlicesAreRefusedBeforeAnythingIsDone) {
   for (const hearth_bytes bad : kBadSlices) {
-    for (hearth_bytes hearth_fiber_start::* field :
-         {&hearth_fiber_start::name, &hearth_fiber_start::id, &hearth_fiber_start::key,
-          &hearth_fiber_start::parent, &hearth_fiber_start::input, &hearth_fiber_start::metadata}) {
+    for (hearth_bytes Request::* field : {&Request::name, &Request::id, &Request::key,
+                                          &Request::parent, &Request::input, &Request::metadata}) {
       hearth_fiber_start request = good_request();
       request.*field = bad;
       EXPECT_EQ(start(request), HEARTH_E_INVALID);
     }
-    for (hearth_bytes hearth_fiber_filter::* field :
-         {&hearth_fiber_filter::name, &hearth_fiber_filter::after}) {
+    for (hearth_bytes Filter::* field : {&Filter::name, &Filter::after}) {
       hearth_fiber_filter filter = good_filter();
       filter.*field = bad;
       EXPECT_EQ(list(filter), HEARTH_E_INVALID);
@@ -230,7 +231,7 @@ TEST_F(AbiFibersTest, BadSlicesAreRefusedBeforeAnythingIsDone) {
 }
 
 TEST_F(AbiFibersTest, AFinalErrorIsNotRetriedAndWorkThatNeedsCodeWaits) {
-  const auto request = with(good_request(), &hearth_fiber_start::max_retries, 3);
+  const auto request = with(good_request(), &Request::max_retries, 3);
   ASSERT_EQ(start(request), HEARTH_OK);
   EXPECT_EQ(settle(HEARTH_FIBER_FINAL_ERROR, "refused"), HEARTH_OK) << last_error();
   EXPECT_TRUE(has(record_, R"("status":"error")")) << view(record_);
@@ -291,18 +292,15 @@ TEST_F(AbiFibersTest, RecordsAreFoundCancelledAndRemoved) {
   EXPECT_EQ(listed(filter), std::pair(true, true));
   filter.statuses = HEARTH_FIBER_ERROR | HEARTH_FIBER_ABORTED;
   EXPECT_EQ(listed(filter), std::pair(true, false));
-  filter = good_filter();
-  filter.name = slice("other");
-  EXPECT_EQ(listed(filter), std::pair(false, true));
+  EXPECT_EQ(listed(with(good_filter(), &Filter::name, slice("other"))), std::pair(false, true));
   filter = good_filter();
   filter.after = slice("j");
   EXPECT_EQ(listed(filter), std::pair(true, false)) << "newest first";
-  EXPECT_EQ(listed(with(good_filter(), &hearth_fiber_filter::limit, 1)), std::pair(false, true));
-  EXPECT_EQ(listed(with(good_filter(), &hearth_fiber_filter::dead, 1)), std::pair(false, false));
+  EXPECT_EQ(listed(with(good_filter(), &Filter::limit, 1)), std::pair(false, true));
+  EXPECT_EQ(listed(with(good_filter(), &Filter::dead, 1)), std::pair(false, false));
   EXPECT_EQ(fibers_.resolve(host_, kAgent, slice("nobody"), slice("{}")), HEARTH_E_NOT_FOUND);
   EXPECT_EQ(fibers_.revive(host_, kAgent, slice("nobody")), HEARTH_E_NOT_FOUND);
-  filter = good_filter();
-  EXPECT_EQ(remove(filter), HEARTH_OK);
+  EXPECT_EQ(remove(good_filter()), HEARTH_OK);
   EXPECT_EQ(removed_, 1U) << "one is over";
 }
 
@@ -317,7 +315,7 @@ TEST_F(AbiFibersTest, WhatIsOfferedIsResumedAndWhatWasInterruptedIsOfferedAgain)
     ADD_FAILURE() << "nothing is offered";
     return DueWork{};
   };
-  ASSERT_EQ(start(with(good_request("i"), &hearth_fiber_start::max_retries, 1)), HEARTH_OK);
+  ASSERT_EQ(start(with(good_request("i"), &Request::max_retries, 1)), HEARTH_OK);
   ASSERT_EQ(settle(HEARTH_FIBER_ERROR, "busy"), HEARTH_OK);
   agent_.work().dispatch().ended(offered(), std::string_view());  // no run goes on with it
   EXPECT_EQ(fibers_.revive(host_, kAgent, slice("i")), HEARTH_OK) << last_error();
@@ -408,7 +406,7 @@ TEST_F(AbiFibersTest, ACancelTellsTheRecordAndABriefOneGoes) {
   ASSERT_EQ(start(brief()), HEARTH_OK);
   EXPECT_TRUE(has(record_, R"("brief":true)")) << view(record_);
   ASSERT_EQ(fibers_.stash(host_, kAgent, fiber_, slice("5")), HEARTH_OK);
-  ASSERT_EQ(start(with(brief(), &hearth_fiber_start::key, slice("k"))), HEARTH_OK);
+  ASSERT_EQ(start(with(brief(), &Request::key, slice("k"))), HEARTH_OK);
   ASSERT_EQ(fibers_.cancel(host_, kAgent, kNothing, slice("k"), slice("\xff"), &record_),
             HEARTH_OK);
   EXPECT_TRUE(has(record_, R"("status":"aborted")")) << view(record_);

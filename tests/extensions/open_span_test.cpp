@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -43,6 +43,15 @@ class AbiOperationsTest : public DurableCallsTest {
   hearth_status settle(std::uint32_t outcome, std::string_view body = "1") {
     return operations_.settle(host_, kAgent, begun_.operation, outcome, slice(body), &state_);
   }
+  void expect_settled(std::uint32_t state, std::uint32_t outcome, std::string_view body = "1") {
+    EXPECT_EQ(settle(outcome, body), HEARTH_OK);
+    EXPECT_EQ(state_, state);
+  }
+  // Begins one, and returns its id.
+  std::string begun(const hearth_operation_start& request) {
+    EXPECT_EQ(begin(request), HEARTH_OK) << last_error();
+    return id();
+  }
   std::string id() const { return std::string(view(begun_.id)); }
 
   const hearth_operations_v1& operations_ = extension<hearth_operations_v1>(HEARTH_EXT_OPERATIONS);
@@ -105,14 +114,12 @@ TEST_F(AbiOperationsTest, AnotherRunThatCannotWaitMayHaveBeenExecutedBefore) {
   for (const hearth_operation_start& request :
        {with(good_operation(), &hearth_operation_start::can_resume, 1),
         with(keyed_operation(), &hearth_operation_start::key, slice("order 8"))}) {
-    ASSERT_EQ(begin(request), HEARTH_OK);
-    const std::string its_id = id();
+    const std::string its_id = begun(request);
     durable::Operations& ledger = agent_.work().operations();
     durable::OperationSending sending{.id = its_id, .fingerprint = "f"};
     EXPECT_TRUE(ledger.requests().dispatched(sending));
     ledger.requests().answered(its_id, 200, std::nullopt, R"({"status":200})");
-    ASSERT_EQ(settle(HEARTH_OUTCOME_CUT_OFF, "lost"), HEARTH_OK);
-    EXPECT_EQ(state_, static_cast<std::uint32_t>(HEARTH_OPERATION_IS_INTERRUPTED));
+    expect_settled(HEARTH_OPERATION_IS_INTERRUPTED, HEARTH_OUTCOME_CUT_OFF, "lost");
 
     answer(Errc::kLimitExceeded, "too many operations in flight");
     EXPECT_EQ(begin(request), HEARTH_E_LIMIT);
@@ -132,11 +139,9 @@ TEST_F(AbiOperationsTest, OneThatActsByItsRequestWasNotExecutedWithoutOne) {
   const auto request = with(good_operation(), &hearth_operation_start::acts_by_request, 1);
   for (const std::uint32_t outcome : {HEARTH_OUTCOME_CUT_OFF, HEARTH_OUTCOME_FAILED}) {
     ASSERT_EQ(begin(request), HEARTH_OK);
-    ASSERT_EQ(settle(outcome, "lost"), HEARTH_OK);
-    EXPECT_EQ(state_, static_cast<std::uint32_t>(HEARTH_OPERATION_IS_NOT_EXECUTED));
+    expect_settled(HEARTH_OPERATION_IS_NOT_EXECUTED, outcome, "lost");
   }
-  ASSERT_EQ(begin(request), HEARTH_OK);
-  const std::string its_id = id();
+  const std::string its_id = begun(request);
   EXPECT_EQ(settle(HEARTH_OUTCOME_COMPLETED), HEARTH_E_CONFLICT);
   EXPECT_NE(agent_.last_error.find(".op"), std::string::npos) << agent_.last_error;
   EXPECT_EQ(operations_.drop_answer(host_, kAgent, slice(its_id)), HEARTH_E_NOT_FOUND) << "over";
@@ -149,15 +154,13 @@ TEST_F(AbiOperationsTest, OneThatIsCancelledWhileItWaitsHasNotBegun) {
   ASSERT_EQ(begin(good_operation()), HEARTH_OK);
   EXPECT_EQ(begun_.attempt, 2U);
   ASSERT_EQ(cancel(), HEARTH_OK);
-  ASSERT_EQ(settle(HEARTH_OUTCOME_CUT_OFF, "cancelled"), HEARTH_OK);
-  EXPECT_EQ(state_, static_cast<std::uint32_t>(HEARTH_OPERATION_IS_NOT_EXECUTED));
+  expect_settled(HEARTH_OPERATION_IS_NOT_EXECUTED, HEARTH_OUTCOME_CUT_OFF, "cancelled");
 
   ASSERT_EQ(begin(good_operation()), HEARTH_OK);
   agent_.answer = Error{Errc::kNotFound, "its result was told"};
   EXPECT_EQ(cancel(), HEARTH_E_GONE);
   agent_.answer.reset();
-  ASSERT_EQ(settle(HEARTH_OUTCOME_CUT_OFF, "cancelled"), HEARTH_OK);
-  EXPECT_EQ(state_, static_cast<std::uint32_t>(HEARTH_OPERATION_IS_UNKNOWN));
+  expect_settled(HEARTH_OPERATION_IS_UNKNOWN, HEARTH_OUTCOME_CUT_OFF, "cancelled");
 }
 
 TEST_F(AbiOperationsTest, RequestsAreChecked) {
@@ -214,10 +217,8 @@ TEST_F(AbiOperationsTest, AKindThatIsNotListedIsSaid) {
 TEST_F(AbiOperationsTest, AnUnknownOneIsLoggedToldAndResolved) {
   Client& client = agent_.add_client(5, "ada");
   agent_.add_client(6, "no protocol").flags = Client::kNoProtocol;
-  ASSERT_EQ(begin(good_operation()), HEARTH_OK);
-  const std::string its_id = id();
-  EXPECT_EQ(settle(HEARTH_OUTCOME_CUT_OFF, "lost"), HEARTH_OK);
-  EXPECT_EQ(state_, static_cast<std::uint32_t>(HEARTH_OPERATION_IS_UNKNOWN));
+  const std::string its_id = begun(good_operation());
+  expect_settled(HEARTH_OPERATION_IS_UNKNOWN, HEARTH_OUTCOME_CUT_OFF, "lost");
   const std::string text = "operation " + its_id + " may have executed; verify before retrying";
   EXPECT_TRUE(agent_.work_log().contains(text));
 
@@ -265,8 +266,7 @@ TEST_F(AbiOperationsTest, AnUnknownOneIsLoggedToldAndResolved) {
 
 TEST_F(AbiOperationsTest, AKeyedOneBehindItsHorizonIsTold) {
   ASSERT_EQ(begin(keyed_operation()), HEARTH_OK);
-  ASSERT_EQ(settle(HEARTH_OUTCOME_CUT_OFF, "lost"), HEARTH_OK);
-  EXPECT_EQ(state_, static_cast<std::uint32_t>(HEARTH_OPERATION_IS_INTERRUPTED));
+  expect_settled(HEARTH_OPERATION_IS_INTERRUPTED, HEARTH_OUTCOME_CUT_OFF, "lost");
   extensions::DurableWork& work = agent_.work();
   EXPECT_FALSE(work.due());
   EXPECT_EQ(work.next_look_ms(), unix_millis(agent_.clock.wall_now()) + 1000);
@@ -282,8 +282,7 @@ TEST_F(AbiOperationsTest, WhatIsStoredOfAnAnswerIsLent) {
   hearth_operation_start request = good_operation();
   request.can_resume = 1;
   request.key_header = slice("X-Key");
-  ASSERT_EQ(begin(request), HEARTH_OK);
-  const std::string its_id = id();
+  const std::string its_id = begun(request);
   const auto answer = [&] {
     return operations_.answer(host_, kAgent, slice(its_id), &record_, &body_);
   };
@@ -305,8 +304,7 @@ TEST_F(AbiOperationsTest, WhatIsStoredOfAnAnswerIsLent) {
 }
 
 TEST_F(AbiOperationsTest, OneThatRunsHasAFileOfItsOwn) {
-  ASSERT_EQ(begin(good_operation()), HEARTH_OK);
-  const std::string its_id = id();
+  const std::string its_id = begun(good_operation());
   ASSERT_EQ(operations_.path(host_, kAgent, slice(its_id), &record_), HEARTH_OK);
   EXPECT_TRUE(view(record_).ends_with(".files/" + its_id)) << view(record_);
   EXPECT_EQ(operations_.path(host_, kAgent, slice("../a"), &record_), HEARTH_E_NOT_FOUND);
@@ -323,8 +321,7 @@ TEST_F(AbiOperationsTest, ACheckpointIsBehindWhatWasUsed) {
   hearth_operation_start request = good_operation();
   request.key = kNothing;
   request.fiber = fiber;
-  ASSERT_EQ(begin(request), HEARTH_OK);
-  const std::string first = id();
+  const std::string first = begun(request);
   ASSERT_EQ(settle(HEARTH_OUTCOME_COMPLETED), HEARTH_OK);
   ASSERT_EQ(fibers.stash(host_, kAgent, fiber, slice("1")), HEARTH_OK);
   storage::Statement behind(agent_.database().connection(),

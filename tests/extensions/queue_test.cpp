@@ -17,6 +17,9 @@ using namespace testing;
 
 class AbiQueueTest : public DurableCallsTest {
  protected:
+  using Filter = hearth_queue_filter;
+  using Request = hearth_queue_request;
+
   static hearth_queue_request good_request() {
     hearth_queue_request request{};
     request.struct_size = sizeof request;
@@ -103,8 +106,8 @@ TEST_F(AbiQueueTest, EachFieldOfAFilterLeavesSomeOut) {
   filter.member = slice("to");
   filter.value = slice("\"me\"");
   EXPECT_EQ(ids_listed(filter), 1U);
-  EXPECT_EQ(ids_listed(with(good_filter(), &hearth_queue_filter::after, slice(first))), 2U);
-  EXPECT_EQ(ids_listed(with(good_filter(), &hearth_queue_filter::state, slice("dead"))), 0U);
+  EXPECT_EQ(ids_listed(with(good_filter(), &Filter::after, slice(first))), 2U);
+  EXPECT_EQ(ids_listed(with(good_filter(), &Filter::state, slice("dead"))), 0U);
   filter = good_filter();
   filter.callback = slice("send");
   EXPECT_EQ(remove_all(filter), HEARTH_OK);
@@ -117,8 +120,7 @@ TEST_F(AbiQueueTest, EachFieldOfAFilterLeavesSomeOut) {
 TEST_F(AbiQueueTest, WithoutALimitAPageHasAHundred) {
   const auto request = good_request();
   for (int i = 0; i < 101; ++i) ASSERT_EQ(push(request), HEARTH_OK) << last_error();
-  const auto filter = good_filter();
-  ASSERT_EQ(list(filter), HEARTH_OK);
+  ASSERT_EQ(list(good_filter()), HEARTH_OK);
   EXPECT_EQ(count_in(record_, R"("id":)"), 100U);
 }
 
@@ -143,15 +145,13 @@ TEST_F(AbiQueueTest, StructsOfOtherSizesAreReadAsFarAsBothKnowThem) {
 
 TEST_F(AbiQueueTest, BadSlicesAndLimitsAreRefusedBeforeAnythingIsDone) {
   for (const hearth_bytes bad : kBadSlices) {
-    for (hearth_bytes hearth_queue_request::* field :
-         {&hearth_queue_request::callback, &hearth_queue_request::payload}) {
+    for (hearth_bytes Request::* field : {&Request::callback, &Request::payload}) {
       hearth_queue_request request = good_request();
       request.*field = bad;
       EXPECT_EQ(push(request), HEARTH_E_INVALID);
     }
-    for (hearth_bytes hearth_queue_filter::* field :
-         {&hearth_queue_filter::callback, &hearth_queue_filter::state, &hearth_queue_filter::member,
-          &hearth_queue_filter::value, &hearth_queue_filter::after}) {
+    for (hearth_bytes Filter::* field :
+         {&Filter::callback, &Filter::state, &Filter::member, &Filter::value, &Filter::after}) {
       hearth_queue_filter filter = good_filter();
       filter.*field = bad;
       EXPECT_EQ(list(filter), HEARTH_E_INVALID);
@@ -161,7 +161,7 @@ TEST_F(AbiQueueTest, BadSlicesAndLimitsAreRefusedBeforeAnythingIsDone) {
     EXPECT_EQ(queue_.remove(host_, kAgent, bad), HEARTH_E_INVALID);
     EXPECT_EQ(queue_.retry(host_, kAgent, bad), HEARTH_E_INVALID);
   }
-  EXPECT_EQ(list(with(good_filter(), &hearth_queue_filter::limit, 1001)), HEARTH_E_INVALID);
+  EXPECT_EQ(list(with(good_filter(), &Filter::limit, 1001)), HEARTH_E_INVALID);
   EXPECT_FALSE(agent_.has_stored());
 }
 

@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
-#include <cstring>
 #include <string>
 
 namespace hearth::extensions {
@@ -17,6 +16,9 @@ using namespace testing;
 
 class AbiScheduleTest : public DurableCallsTest {
  protected:
+  using Filter = hearth_schedule_filter;
+  using Request = hearth_schedule_request;
+
   static hearth_schedule_request good_request() {
     hearth_schedule_request request{};
     request.struct_size = sizeof request;
@@ -122,45 +124,40 @@ TEST_F(AbiScheduleTest, ALargerStructIsReadAsFarAsItIsKnown) {
 }
 
 TEST_F(AbiScheduleTest, AStructWithoutASizeAndNoStructAreRefused) {
-  hearth_schedule_request request = good_request();
-  request.struct_size = 0;
-  EXPECT_EQ(create(request), HEARTH_E_INVALID);
+  EXPECT_EQ(create(with(good_request(), &Request::struct_size, 0)), HEARTH_E_INVALID);
   EXPECT_EQ(schedule_.create(host_, kAgent, nullptr, &record_, &created_), HEARTH_E_INVALID);
   EXPECT_EQ(schedule_.list(host_, kAgent, nullptr, &record_), HEARTH_E_INVALID);
   EXPECT_FALSE(agent_.has_stored());
 }
 
 TEST_F(AbiScheduleTest, NumbersThatNameNothingAreRefused) {
-  const auto refuses = [this](std::uint32_t hearth_schedule_request::* field, std::uint32_t value) {
+  const auto refuses = [this](std::uint32_t Request::* field, std::uint32_t value) {
     hearth_schedule_request request = good_request();
     request.*field = value;
     return create(request) == HEARTH_E_INVALID && !last_error().empty();
   };
-  EXPECT_TRUE(refuses(&hearth_schedule_request::type, 0));
-  EXPECT_TRUE(refuses(&hearth_schedule_request::type, 5));
-  EXPECT_TRUE(refuses(&hearth_schedule_request::idempotent, 3));
-  EXPECT_TRUE(refuses(&hearth_schedule_request::misfire, 3));
-  EXPECT_TRUE(refuses(&hearth_schedule_request::overlap, 3));
-  EXPECT_TRUE(refuses(&hearth_schedule_request::flags, 2));
-  EXPECT_EQ(list(with(good_filter(), &hearth_schedule_filter::type, 5)), HEARTH_E_INVALID);
-  EXPECT_EQ(list(with(good_filter(), &hearth_schedule_filter::limit, 1001)), HEARTH_E_INVALID);
-  EXPECT_EQ(list(with(good_filter(), &hearth_schedule_filter::reserved, 1)), HEARTH_E_INVALID);
+  EXPECT_TRUE(refuses(&Request::type, 0));
+  EXPECT_TRUE(refuses(&Request::type, 5));
+  EXPECT_TRUE(refuses(&Request::idempotent, 3));
+  EXPECT_TRUE(refuses(&Request::misfire, 3));
+  EXPECT_TRUE(refuses(&Request::overlap, 3));
+  EXPECT_TRUE(refuses(&Request::flags, 2));
+  EXPECT_EQ(list(with(good_filter(), &Filter::type, 5)), HEARTH_E_INVALID);
+  EXPECT_EQ(list(with(good_filter(), &Filter::limit, 1001)), HEARTH_E_INVALID);
+  EXPECT_EQ(list(with(good_filter(), &Filter::reserved, 1)), HEARTH_E_INVALID);
   EXPECT_EQ(schedule_.pause(host_, kAgent, slice("i"), 2), HEARTH_E_INVALID);
   EXPECT_FALSE(agent_.has_stored());
 }
 
 TEST_F(AbiScheduleTest, BadSlicesAreRefusedBeforeAnythingIsDone) {
   for (const hearth_bytes bad : kBadSlices) {
-    for (hearth_bytes hearth_schedule_request::* field :
-         {&hearth_schedule_request::callback, &hearth_schedule_request::payload,
-          &hearth_schedule_request::cron, &hearth_schedule_request::time_zone}) {
+    for (hearth_bytes Request::* field :
+         {&Request::callback, &Request::payload, &Request::cron, &Request::time_zone}) {
       hearth_schedule_request request = good_request();
       request.*field = bad;
       EXPECT_EQ(create(request), HEARTH_E_INVALID);
     }
-    for (hearth_bytes hearth_schedule_filter::* field :
-         {&hearth_schedule_filter::callback, &hearth_schedule_filter::state,
-          &hearth_schedule_filter::after}) {
+    for (hearth_bytes Filter::* field : {&Filter::callback, &Filter::state, &Filter::after}) {
       hearth_schedule_filter filter = good_filter();
       filter.*field = bad;
       EXPECT_EQ(list(filter), HEARTH_E_INVALID);
@@ -194,18 +191,16 @@ TEST_F(AbiScheduleTest, EachFieldOfAFilterLeavesSomeOut) {
   };
   EXPECT_NE(listed(good_filter()).find(first), std::string::npos);
   EXPECT_NE(listed(good_filter()).find(second), std::string::npos);
-  hearth_schedule_filter filter = good_filter();
-  filter.type = HEARTH_SCHEDULE_INTERVAL;
-  EXPECT_TRUE(only(filter, second));
-  EXPECT_TRUE(only(with(good_filter(), &hearth_schedule_filter::callback, slice("tick")), first));
-  filter = good_filter();
+  EXPECT_TRUE(only(with(good_filter(), &Filter::type, HEARTH_SCHEDULE_INTERVAL), second));
+  EXPECT_TRUE(only(with(good_filter(), &Filter::callback, slice("tick")), first));
+  auto filter = good_filter();
   filter.limit = 1;
   EXPECT_TRUE(only(filter, first)) << "the one that is due first";
   filter.after = slice(first);
   EXPECT_TRUE(only(filter, second));
   const std::int64_t now = unix_millis(agent_.clock.wall_now());
-  EXPECT_TRUE(only(with(good_filter(), &hearth_schedule_filter::from_ms, now + 2000), second));
-  EXPECT_TRUE(only(with(good_filter(), &hearth_schedule_filter::until_ms, now + 2000), first));
+  EXPECT_TRUE(only(with(good_filter(), &Filter::from_ms, now + 2000), second));
+  EXPECT_TRUE(only(with(good_filter(), &Filter::until_ms, now + 2000), first));
   EXPECT_EQ(schedule_.pause(host_, kAgent, slice(second), 1), HEARTH_OK);
   filter = good_filter();
   filter.state = slice("paused");

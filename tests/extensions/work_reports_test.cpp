@@ -1,8 +1,5 @@
 #include "extensions/durable_work_fixture.hpp"
 
-#include <string>
-#include <vector>
-
 namespace hearth::extensions {
 namespace {
 

@@ -19,7 +19,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <memory>
 #include <optional>
 #include <sstream>
 #include <string>

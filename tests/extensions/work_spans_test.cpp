@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace hearth::extensions {
