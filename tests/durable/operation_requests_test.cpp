@@ -64,7 +64,7 @@ class OperationRequestsTest : public OperationsFixture {
     answer();
     return begun;
   }
-  // Somebody says that the unknown one was not executed.
+  // An administrator says that the unknown one was not executed.
   void resolve() {
     ASSERT_TRUE(ledger_->resolve(id_, OperationOutcome::kNotExecuted, "", "", "ada"));
   }

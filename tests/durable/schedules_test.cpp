@@ -24,7 +24,7 @@
 //   95, 96                AHitStaysArmedAndAnOverdueOneStaysDue
 //   99                    runs: APersistedIntervalRunsInANewInstance
 //   101, 102, 116         runs: AnEndOnPurposeKeepsTheRowAndCountsForNothing
-//   103, 104, 115         runs: AnyErrorIsTriedAgainAndThenTheOneShotRowGoes (ours: whatever it says)
+//   103, 104, 115         runs: AnyErrorIsTriedAgainAndThenTheOneShotRowGoes (ours: no text counts)
 //   105, 106, 110 to 112  runs: AHostFailureNeverTakesARow (ours: the host knows by itself)
 //   107                   runs: P1_ARunThatKillsTheProcessAgainAndAgainIsDeadAndKept (ours: kept)
 //   108                   runs: ARunThatComesToAnEndForgetsTheInterruptions

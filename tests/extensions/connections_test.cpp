@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 
 namespace hearth::extensions {
