@@ -10,11 +10,10 @@ namespace {
 class AgentResponseTest : public ApiFixture {};
 
 TEST_F(AgentResponseTest, CarriesTheAgentsStatusAndHeaders) {
-  start();
   const Reply reply = get("/agents/sampler/a/teapot");
   EXPECT_EQ(reply.status, 418);
-  EXPECT_NE(reply.head.find("X-Kind: pot\r\n"), std::string::npos);
-  EXPECT_EQ(reply.head.find("service-worker-allowed"), std::string::npos);
+  EXPECT_TRUE(contains(reply.head, "X-Kind: pot\r\n"));
+  EXPECT_TRUE(lacks(reply.head, "service-worker-allowed"));
   EXPECT_EQ(reply.body, "short and stout");
 }
 
@@ -23,7 +22,7 @@ TEST_F(AgentResponseTest, StreamsWhatComesInParts) {
   for (const std::string_view name : {"a", "b", "c", "d"}) {
     const Reply reply = get("/agents/sampler/" + std::string(name) + "/stream");
     EXPECT_EQ(reply.status, 201);
-    EXPECT_NE(reply.head.find("chunked"), std::string::npos);
+    EXPECT_TRUE(contains(reply.head, "chunked"));
     EXPECT_EQ(reply.body, "one two three four");
   }
 }
@@ -33,9 +32,9 @@ TEST_F(AgentResponseTest, CutsTheConnectionWhenAStreamFails) {
   RawClient client(port());
   client.send(http("GET", "/agents/sampler/a/stream-fail"));
   const std::string all = client.read_to_end();
-  EXPECT_NE(all.find("one "), std::string::npos);
-  EXPECT_EQ(all.find("\r\n0\r\n"), std::string::npos) << "it looks complete";
-  EXPECT_EQ(all.find("secret"), std::string::npos);
+  EXPECT_TRUE(contains(all, "one "));
+  EXPECT_TRUE(lacks(all, "\r\n0\r\n")) << "it looks complete";
+  EXPECT_TRUE(lacks(all, "secret"));
   EXPECT_EQ(logger_.count("secret of the author"), 1U);
 }
 
@@ -71,7 +70,6 @@ TEST_F(AgentResponseTest, LetsTheAgentKnowThatNobodyReadsAnyMore) {
 }
 
 TEST_F(AgentResponseTest, KeepsWhatFailedInsideTheAgentForTheLog) {
-  start();
   const Reply reply = get("/agents/sampler/a/plugin");
   EXPECT_EQ(reply.status, 500);
   EXPECT_TRUE(reply.body.starts_with(
@@ -82,7 +80,6 @@ TEST_F(AgentResponseTest, KeepsWhatFailedInsideTheAgentForTheLog) {
 }
 
 TEST_F(AgentResponseTest, TheLineOfAStreamThatFailedNamesItsCallAndTrace) {
-  start();
   serve("Ticker", [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind != EventKind::kRequest) return nothing(host, event);
     EXPECT_TRUE(host.emit(event.call, "tick "));
@@ -100,7 +97,6 @@ TEST_F(AgentResponseTest, TheLineOfAStreamThatFailedNamesItsCallAndTrace) {
 }
 
 TEST_F(AgentResponseTest, TellsTheClientWhatIsMeantForIt) {
-  start();
   const Reply invalid = get("/agents/sampler/a/invalid");
   EXPECT_EQ(invalid.status, 400);
   EXPECT_EQ(invalid.body, R"({"error":{"code":"invalid_argument","message":"say it otherwise"}})");
@@ -108,7 +104,7 @@ TEST_F(AgentResponseTest, TellsTheClientWhatIsMeantForIt) {
   EXPECT_EQ(get("/agents/sampler/a/no-such-page").status, 404);
   const Reply busy = get("/agents/sampler/a/busy");
   EXPECT_EQ(busy.status, 503);
-  EXPECT_NE(busy.head.find("Retry-After: 1\r\n"), std::string::npos);
+  EXPECT_TRUE(contains(busy.head, "Retry-After: 1\r\n"));
 }
 
 }  // namespace

@@ -17,10 +17,21 @@ constexpr std::string_view kMcpServers =
 
 class AgentSocketTest : public ApiFixture {};
 
+// Answers to Client::call().
+constexpr std::string_view kDone = R"({"type":"rpc","id":"c","success":true,"done":true})";
+std::string result(const std::string& json) {
+  return R"({"type":"rpc","id":"c","success":true,"done":true,"result":)" + json + "}";
+}
+std::string part(const std::string& json) {
+  return R"({"type":"rpc","id":"c","success":true,"done":false,"result":)" + json + "}";
+}
+std::string failure(const std::string& error) {
+  return R"({"type":"rpc","id":"c","success":false,"error":")" + error + "\"}";
+}
+
 // ---- the handshake ------------------------------------------------------------------------------
 
 TEST_F(AgentSocketTest, GreetsWithIdentityStateAndServersInThisOrder) {
-  start();
   Client client = connect("/agents/counter/a");
   EXPECT_EQ(client.read_text(),
             R"({"type":"cf_agent_identity","name":"a","agent":"counter","stateFollows":true})");
@@ -29,23 +40,19 @@ TEST_F(AgentSocketTest, GreetsWithIdentityStateAndServersInThisOrder) {
 }
 
 TEST_F(AgentSocketTest, AnnouncesNoStateWhereThereIsNone) {
-  start();
   Client client = connect("/agents/sampler/a");
   EXPECT_EQ(client.read_text(), R"({"type":"cf_agent_identity","name":"a","agent":"sampler"})");
   EXPECT_EQ(client.read_text(), kMcpServers);
-  EXPECT_EQ(client.call("null"),
-            R"({"type":"rpc","id":"c","success":true,"done":true,"result":null})");
+  EXPECT_EQ(client.call("null"), result("null"));
 }
 
 TEST_F(AgentSocketTest, LeavesTheNameInTheIdentityAsItStandsInTheUrl) {
-  start();
   Client client = connect("//agents//sampler///Room%201");
   EXPECT_EQ(client.read_text(),
             R"({"type":"cf_agent_identity","name":"Room%201","agent":"sampler"})");
 }
 
 TEST_F(AgentSocketTest, KeepsTheIdentityToItselfIfTheClassSaysSo) {
-  start();
   runtime::ClassSettings settings;
   settings.send_identity = false;
   serve("Shy", counter, settings);
@@ -57,20 +64,16 @@ TEST_F(AgentSocketTest, KeepsTheIdentityToItselfIfTheClassSaysSo) {
 }
 
 TEST_F(AgentSocketTest, SaysNothingByItselfToAClientWithoutTheProtocol) {
-  start();
   Client client = connect("/agents/counter/a?protocol=0");
   client.say("first");
   EXPECT_EQ(client.read_text(), "first");
-  EXPECT_EQ(client.call("null"),
-            R"({"type":"rpc","id":"c","success":true,"done":true,"result":null})");
+  EXPECT_EQ(client.call("null"), result("null"));
 }
 
 // ---- messages -----------------------------------------------------------------------------------
 
 TEST_F(AgentSocketTest, PassesOnWhatIsNoFrameOfTheProtocol) {
-  start();
-  Client client = connect("/agents/sampler/a");
-  client.greeted();
+  auto client = greet("/agents/sampler/a");
   for (const std::string_view text :
        {"hello", "", "null", "{}", "[1]", R"({"type":"other"})", R"({"type":"cf_agent_state"})",
         R"({"type":"rpc","id":"1","method":"null","args":{}})",
@@ -84,9 +87,7 @@ TEST_F(AgentSocketTest, PassesOnWhatIsNoFrameOfTheProtocol) {
 }
 
 TEST_F(AgentSocketTest, PassesOnBinaryFramesWhateverTheyHold) {
-  start();
-  Client client = connect("/agents/sampler/a");
-  client.greeted();
+  auto client = greet("/agents/sampler/a");
   for (const std::string& bytes :
        {std::string("\0\xFF\x01", 3), Client::call_text("1", "null"), std::string()}) {
     client.send(RawClient::frame(2, bytes));
@@ -97,12 +98,11 @@ TEST_F(AgentSocketTest, PassesOnBinaryFramesWhateverTheyHold) {
 }
 
 TEST_F(AgentSocketTest, ServesABurstInOrder) {
-  start();
   Client client = connect("/agents/sampler/a");
   std::string burst;
   for (int i = 0; i < 25; ++i) burst += RawClient::text_frame("message " + std::to_string(i));
   client.send(burst);
-  client.greeted();
+  client.read_greeting();
   for (int i = 0; i < 25; ++i) EXPECT_EQ(client.read_text(), "message " + std::to_string(i));
 }
 
@@ -112,7 +112,7 @@ TEST_F(AgentSocketTest, ServesFramesThatWereSentBeforeTheUpgradeWasAnswered) {
   client.send(RawClient::upgrade_text("/agents/sampler/a") + RawClient::text_frame("early") +
               RawClient::text_frame(Client::call_text("1", "null")));
   EXPECT_EQ(client.read_reply(false).status, 101);
-  EXPECT_NE(client.read_text().find("cf_agent_identity"), std::string::npos);
+  EXPECT_TRUE(contains(client.read_text(), "cf_agent_identity"));
   EXPECT_EQ(client.read_text(), kMcpServers);
   EXPECT_EQ(client.read_text(), "early");
   EXPECT_EQ(client.read_text(),
@@ -122,28 +122,19 @@ TEST_F(AgentSocketTest, ServesFramesThatWereSentBeforeTheUpgradeWasAnswered) {
 // ---- calls --------------------------------------------------------------------------------------
 
 TEST_F(AgentSocketTest, AnswersCallsWithValuesAndWithNothing) {
-  start();
-  Client client = connect("/agents/sampler/a");
-  client.greeted();
-  EXPECT_EQ(client.call("arguments", R"([1, {"a": null}])"),
-            R"({"type":"rpc","id":"c","success":true,"done":true,"result":[1, {"a": null}]})");
-  EXPECT_EQ(client.call("nothing"), R"({"type":"rpc","id":"c","success":true,"done":true})");
+  auto client = greet("/agents/sampler/a");
+  EXPECT_EQ(client.call("arguments", R"([1, {"a": null}])"), result(R"([1, {"a": null}])"));
+  EXPECT_EQ(client.call("nothing"), kDone);
 }
 
 TEST_F(AgentSocketTest, TellsTheCallerTheAuthorsText) {
-  start();
-  Client client = connect("/agents/sampler/a");
-  client.greeted();
-  EXPECT_EQ(client.call("refuse"),
-            R"({"type":"rpc","id":"c","success":false,"error":"it said \"no\"\n"})");
-  EXPECT_EQ(client.call("nope"),
-            R"({"type":"rpc","id":"c","success":false,"error":"Method nope does not exist"})");
+  auto client = greet("/agents/sampler/a");
+  EXPECT_EQ(client.call("refuse"), failure(R"(it said \"no\"\n)"));
+  EXPECT_EQ(client.call("nope"), failure("Method nope does not exist"));
 }
 
 TEST_F(AgentSocketTest, EchoesAnyId) {
-  start();
-  Client client = connect("/agents/sampler/a");
-  client.greeted();
+  auto client = greet("/agents/sampler/a");
   client.say(R"({"args":[],"method":"nothing","id":"\"\\\u0000é","type":"rpc","extra":1})");
   EXPECT_EQ(client.read_text(), R"({"type":"rpc","id":"\"\\\u0000é","success":true,"done":true})");
 }
@@ -151,15 +142,10 @@ TEST_F(AgentSocketTest, EchoesAnyId) {
 // JSON.parse accepts all of these. A frame that is no message of the protocol would come back
 // unchanged.
 TEST_F(AgentSocketTest, AnswersEachCallWhateverItsArgumentsHold) {
-  start();
-  Client client = connect("/agents/sampler/a");
-  client.greeted();
+  auto client = greet("/agents/sampler/a");
   const auto nested = [](int depth) {
     const auto levels = static_cast<std::size_t>(depth);
     return std::string(levels, '[') + std::string(levels, ']');
-  };
-  const auto result = [](const std::string& json) {
-    return R"({"type":"rpc","id":"c","success":true,"done":true,"result":)" + json + "}";
   };
   EXPECT_EQ(client.call("arguments", R"(["\ud83d","\uDD25 \ud83d\ud83d\udd25","\\ud83d"])"),
             result(R"(["\ufffd","\ufffd \ufffd\ud83d\udd25","\\ud83d"])"));
@@ -177,88 +163,64 @@ TEST_F(AgentSocketTest, AnswersEachCallWhateverItsArgumentsHold) {
             "does not exist\"}");
   client.say(R"({"type":"rpc","id":"c","method":"nothing","args":[],"more":)" + nested(1'000) +
              "}");
-  EXPECT_EQ(client.read_text(), R"({"type":"rpc","id":"c","success":true,"done":true})");
+  EXPECT_EQ(client.read_text(), kDone);
 }
 
 TEST_F(AgentSocketTest, StreamsPartsAndThenTheLastValue) {
-  start();
-  Client client = connect("/agents/sampler/a");
-  client.greeted();
-  EXPECT_EQ(client.call("stream"),
-            R"({"type":"rpc","id":"c","success":true,"done":false,"result":1})");
-  EXPECT_EQ(client.read_text(),
-            R"({"type":"rpc","id":"c","success":true,"done":false,"result":"two"})");
-  EXPECT_EQ(client.read_text(),
-            R"({"type":"rpc","id":"c","success":true,"done":false,"result":[3]})");
-  EXPECT_EQ(client.read_text(), R"({"type":"rpc","id":"c","success":true,"done":true,"result":4})");
+  auto client = greet("/agents/sampler/a");
+  EXPECT_EQ(client.call("stream"), part("1"));
+  EXPECT_EQ(client.read_text(), part(R"("two")"));
+  EXPECT_EQ(client.read_text(), part("[3]"));
+  EXPECT_EQ(client.read_text(), result("4"));
 }
 
 TEST_F(AgentSocketTest, EndsABrokenStreamWithAnError) {
-  start();
-  Client client = connect("/agents/sampler/a");
-  client.greeted();
+  auto client = greet("/agents/sampler/a");
   client.call("stream_fail");
   client.read_text();
   client.read_text();
-  EXPECT_EQ(client.read_text(), R"({"type":"rpc","id":"c","success":false,"error":"broken off"})");
+  EXPECT_EQ(client.read_text(), failure("broken off"));
 }
 
 // ---- state --------------------------------------------------------------------------------------
 
 TEST_F(AgentSocketTest, TellsEverybodyButTheWriterOfAState) {
-  start();
-  Client writer = connect("/agents/counter/a");
-  Client reader = connect("/agents/counter/a");
-  writer.greeted();
-  reader.greeted();
+  auto writer = greet("/agents/counter/a");
+  auto reader = greet("/agents/counter/a");
   writer.say(R"({"type":"cf_agent_state","state":{"count":5}})");
   EXPECT_EQ(reader.read_text(), R"({"type":"cf_agent_state","state":{"count":5}})");
   // What the writer hears next is an answer, and no echo of its own state.
-  EXPECT_EQ(writer.call("nothing"), R"({"type":"rpc","id":"c","success":true,"done":true})");
+  EXPECT_EQ(writer.call("nothing"), kDone);
 }
 
 TEST_F(AgentSocketTest, TellsTheAgentsOwnStateToAllAndBeforeTheAnswer) {
-  start();
-  Client caller = connect("/agents/counter/a");
-  Client reader = connect("/agents/counter/a");
-  caller.greeted();
-  reader.greeted();
+  auto caller = greet("/agents/counter/a");
+  auto reader = greet("/agents/counter/a");
   EXPECT_EQ(caller.call("set", "[7]"), R"({"type":"cf_agent_state","state":[7]})");
-  EXPECT_EQ(caller.read_text(),
-            R"({"type":"rpc","id":"c","success":true,"done":true,"result":true})");
+  EXPECT_EQ(caller.read_text(), result("true"));
   EXPECT_EQ(reader.read_text(), R"({"type":"cf_agent_state","state":[7]})");
 }
 
 TEST_F(AgentSocketTest, TellsTwinsOfEachOther) {
-  start();
-  Client writer = connect("/agents/counter/a?_pk=same");
-  Client twin = connect("/agents/counter/a?_pk=same");
-  writer.greeted();
-  twin.greeted();
+  auto writer = greet("/agents/counter/a?_pk=same");
+  auto twin = greet("/agents/counter/a?_pk=same");
   writer.say(R"({"type":"cf_agent_state","state":null})");
   EXPECT_EQ(twin.read_text(), R"({"type":"cf_agent_state","state":null})");
-  EXPECT_EQ(writer.call("id"),
-            R"({"type":"rpc","id":"c","success":true,"done":true,"result":"same"})");
+  EXPECT_EQ(writer.call("id"), result(R"("same")"));
 }
 
 TEST_F(AgentSocketTest, TellsAReadonlyClientWhyItMayNotWrite) {
-  start();
-  Client client = connect("/agents/counter/a?readonly=1");
-  client.greeted();
+  auto client = greet("/agents/counter/a?readonly=1");
   client.say(R"({"type":"cf_agent_state","state":1})");
   EXPECT_EQ(client.read_text(),
             R"({"type":"cf_agent_state_error","error":"Connection is readonly"})");
   EXPECT_EQ(client.read_text(), R"({"type":"cf_agent_state","state":{"count":0}})");
-  EXPECT_EQ(client.call("set"),
-            R"({"type":"rpc","id":"c","success":false,"error":"Connection is readonly"})");
+  EXPECT_EQ(client.call("set"), failure("Connection is readonly"));
 }
 
 TEST_F(AgentSocketTest, TakesOrRefusesEachStateWhateverItHolds) {
-  start();
-  Client writer = connect("/agents/counter/a");
-  Client reader = connect("/agents/counter/a");
-  writer.greeted();
-  reader.greeted();
+  auto writer = greet("/agents/counter/a");
+  auto reader = greet("/agents/counter/a");
   writer.say(R"({"type":"cf_agent_state","state":"\ud83d"})");
   EXPECT_EQ(reader.read_text(), R"({"type":"cf_agent_state","state":"\ufffd"})");
   for (const std::string& state :
@@ -271,9 +233,7 @@ TEST_F(AgentSocketTest, TakesOrRefusesEachStateWhateverItHolds) {
 }
 
 TEST_F(AgentSocketTest, TellsNothingOfWhyAnAgentRejectedAState) {
-  start();
-  Client client = connect("/agents/counter/a");
-  client.greeted();
+  auto client = greet("/agents/counter/a");
   for (const std::string_view state : {"\"bad\"", "\"forbidden\""}) {
     client.say(R"({"type":"cf_agent_state","state":)" + std::string(state) + "}");
     EXPECT_EQ(client.read_text(),
@@ -283,9 +243,7 @@ TEST_F(AgentSocketTest, TellsNothingOfWhyAnAgentRejectedAState) {
 }
 
 TEST_F(AgentSocketTest, TellsAWriterThatIsRefusedThatThereIsNoState) {
-  start();
-  Client client = connect("/agents/sampler/a");
-  client.greeted();
+  auto client = greet("/agents/sampler/a");
   client.say(R"({"type":"cf_agent_state","state":"bad"})");
   EXPECT_EQ(client.read_text(),
             R"({"type":"cf_agent_state_error","error":"State update rejected"})");
@@ -295,9 +253,7 @@ TEST_F(AgentSocketTest, TellsAWriterThatIsRefusedThatThereIsNoState) {
 // ---- ends ---------------------------------------------------------------------------------------
 
 TEST_F(AgentSocketTest, ClosesAsTheAgentSays) {
-  start();
-  Client client = connect("/agents/sampler/a");
-  client.greeted();
+  auto client = greet("/agents/sampler/a");
   client.say(Client::call_text("c", "close"));
   const Frame frame = client.read_frame();  // what was said after the close is lost
   EXPECT_EQ(frame.close_code(), 4001);
@@ -305,7 +261,6 @@ TEST_F(AgentSocketTest, ClosesAsTheAgentSays) {
 }
 
 TEST_F(AgentSocketTest, RefusesAClientThatTheAgentDoesNotWant) {
-  start();
   Client client = connect("/agents/sampler/a?refuse=1");
   const Frame frame = client.read_frame();
   EXPECT_EQ(frame.close_code(), 4403);
@@ -313,13 +268,11 @@ TEST_F(AgentSocketTest, RefusesAClientThatTheAgentDoesNotWant) {
 }
 
 TEST_F(AgentSocketTest, ClosesWhenTheAgentCannotStart) {
-  start();
   Client client = connect("/agents/broken/a");
   EXPECT_EQ(client.read_frame().close_code(), 1011);
 }
 
 TEST_F(AgentSocketTest, TellsTheAgentHowAClientLeft) {
-  start();
   Client stays = connect("/agents/room/a");
   Client leaves = connect("/agents/room/a");
   leaves.say("both are in");
@@ -335,23 +288,20 @@ TEST_F(AgentSocketTest, TellsTheAgentHowAClientLeft) {
 }
 
 TEST_F(AgentSocketTest, ComesBackForAClientWhoseAgentWasEvicted) {
-  start();
   std::atomic<int> starts = 0;
   serve("Sleeper", [&starts](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kStart) ++starts;
     if (event.kind == EventKind::kCall && event.name == "evict") (void)host.evict();
     return nothing(host, event);
   });
-  Client client = connect("/agents/sleeper/a");
-  client.greeted();
-  EXPECT_EQ(client.call("evict"), R"({"type":"rpc","id":"c","success":true,"done":true})");
-  EXPECT_EQ(client.call("anything"), R"({"type":"rpc","id":"c","success":true,"done":true})");
+  auto client = greet("/agents/sleeper/a");
+  EXPECT_EQ(client.call("evict"), kDone);
+  EXPECT_EQ(client.call("anything"), kDone);
   EXPECT_EQ(starts, 2);
 }
 
 TEST_F(AgentSocketTest, DeliversAllThatAClientSentWhileItsMessagesHadToWait) {
   std::atomic<runtime::CallId> held = 0;
-  start();
   serve("Gate", [&held](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kConnect && event.name.ends_with("?hold")) {
       held = event.call;
@@ -368,14 +318,13 @@ TEST_F(AgentSocketTest, DeliversAllThatAClientSentWhileItsMessagesHadToWait) {
   for (int i = 0; i < 200; ++i) burst += RawClient::text_frame(std::string(10'000, 'x'));
   client.send(burst);
   Client opener = connect("/agents/gate/a");
-  client.greeted();
+  client.read_greeting();
   for (int i = 0; i < 200; ++i) EXPECT_EQ(client.read_text(), "10000");
 }
 
 TEST_F(AgentSocketTest, ClosesAClientThatNeverReadsAndGoesOnForTheOthers) {
   net_options_.send_queue = 256 * 1024;
   net_options_.close_timeout = std::chrono::milliseconds(200);
-  start();
   Client reader = connect("/agents/room/a");
   Client sleeper(port(), "/agents/room/a", 4096);
   sleeper.say("both are in");
@@ -467,8 +416,7 @@ TEST_F(AgentSocketTest, OpensSocketsOnTheLoopOfTheirAgent) {
     const storage::AgentKey key{"Where", std::string(1, name)};
     const std::string expected = std::to_string(runtime_->shard_index(key));
     for (int i = 0; i < 3; ++i) {  // accepted on either loop
-      Client client = connect("/agents/where/" + key.name);
-      client.greeted();
+      auto client = greet("/agents/where/" + key.name);
       client.say("?");
       const std::string where = client.read_text();
       EXPECT_EQ(where, expected + " " + expected);
@@ -480,10 +428,8 @@ TEST_F(AgentSocketTest, OpensSocketsOnTheLoopOfTheirAgent) {
 
 TEST_F(AgentSocketTest, SaysGoodbyeToAllWhenTheServerStops) {
   start(2);
-  Client one = connect("/agents/counter/a");
-  Client other = connect("/agents/counter/b");
-  one.greeted();
-  other.greeted();
+  auto one = greet("/agents/counter/a");
+  auto other = greet("/agents/counter/b");
   stop_runtime();
   one.say("too late");
   EXPECT_EQ(one.read_frame().close_code(), 1001);

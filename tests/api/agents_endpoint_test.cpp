@@ -32,7 +32,7 @@ class AbsentClassTest : public AgentsEndpointTest {
     EXPECT_EQ(reply.status, 503);
     EXPECT_EQ(reply.body, R"({"error":{"code":"unavailable","message":"agent class \")" + segment +
                               R"(\" is not loaded now: try again"}})");
-    EXPECT_NE(reply.head.find("Retry-After: 1\r\n"), std::string::npos) << reply.head;
+    EXPECT_TRUE(contains(reply.head, "Retry-After: 1\r\n"));
     EXPECT_EQ(ask(RawClient::upgrade_text(target)).status, 503);
   }
 };
@@ -45,7 +45,7 @@ TEST_F(AbsentClassTest, ClientsOfARemovedClassComeBackAlsoWhenNobodyAwaitsItAnyM
   expect_clients_are_to_come_back("sampler");
   runtime_->classes().put(served);
   EXPECT_EQ(get("/agents/sampler/a/teapot").status, 418);
-  EXPECT_NE(connect("/agents/sampler/a").read_text().find("cf_agent_identity"), std::string::npos);
+  EXPECT_TRUE(contains(connect("/agents/sampler/a").read_text(), "cf_agent_identity"));
 }
 
 TEST_F(AbsentClassTest, ClientsOfAnExpectedClassThatWasNeverLoadedComeBack) {
@@ -58,21 +58,18 @@ TEST_F(AbsentClassTest, ClientsOfAnExpectedClassThatWasNeverLoadedComeBack) {
 // ---- sockets ------------------------------------------------------------------------------------
 
 TEST_F(AgentsEndpointTest, StopsClientsOfAClassThatIsNotThere) {
-  start();
   const Frame frame = close_of("/agents/nobody/a");
   EXPECT_EQ(frame.close_code(), 4404);
   EXPECT_EQ(frame.close_reason(), R"(no agent class "nobody" is loaded)");
 }
 
 TEST_F(AgentsEndpointTest, CutsALongClassInTheReason) {
-  start();
   const Frame frame = close_of("/agents/" + std::string(128, 'c') + "/a");
   EXPECT_EQ(frame.close_code(), 4404);
-  EXPECT_NE(frame.close_reason().find("is loaded"), std::string::npos) << frame.close_reason();
+  EXPECT_TRUE(contains(frame.close_reason(), "is loaded"));
 }
 
 TEST_F(AgentsEndpointTest, StopsClientsOfNamesThatCannotBe) {
-  start();
   for (const std::string& name :
        {std::string("a%00b"), std::string("%FF%FE"), std::string(".."), std::string("%2e%2E"),
         std::string("%0a"), std::string(257, 'n'), std::string(10'240, 'n')}) {
@@ -83,19 +80,16 @@ TEST_F(AgentsEndpointTest, StopsClientsOfNamesThatCannotBe) {
 }
 
 TEST_F(AgentsEndpointTest, TakesTheLongestName) {
-  start();
   const std::string name(256, 'n');
   Client client = connect("/agents/sampler/" + name);
-  EXPECT_NE(client.read_text().find(name), std::string::npos);
+  EXPECT_TRUE(contains(client.read_text(), name));
 }
 
 TEST_F(AgentsEndpointTest, StopsClientsOfAnotherTransport) {
-  start();
   EXPECT_EQ(close_of("/agents/sampler/a?_pk=1&__agents_transport=capnweb").close_code(), 1008);
 }
 
 TEST_F(AgentsEndpointTest, AnswersUpgradesElsewhereWith404) {
-  start();
   for (const std::string_view target : {"/", "/healthz", "/Agents/sampler/a", "/elsewhere"}) {
     const Reply reply = ask(RawClient::upgrade_text(target));
     EXPECT_EQ(reply.status, 404) << target;
@@ -113,16 +107,14 @@ TEST_F(AgentsEndpointTest, SendsClientsAwayForAMomentWhileItStartsAndStops) {
       const Reply reply = ask(request);
       EXPECT_EQ(reply.status, 503);
       EXPECT_EQ(error_code(reply), "unavailable");
-      EXPECT_NE(reply.head.find("Retry-After: 1\r\n"), std::string::npos) << reply.head;
+      EXPECT_TRUE(contains(reply.head, "Retry-After: 1\r\n"));
     }
   }
 }
 
 TEST_F(AgentsEndpointTest, TakesTheClientsIdAndMakesOneForThoseWithout) {
-  start();
   const auto id_of = [this](const std::string& target) {
-    Client client = connect(target);
-    client.greeted();
+    auto client = greet(target);
     const std::string answer = client.call("id");
     const std::size_t at = answer.find(R"("result":")") + 10;
     return answer.substr(at, answer.find('"', at) - at);
@@ -137,7 +129,6 @@ TEST_F(AgentsEndpointTest, TakesTheClientsIdAndMakesOneForThoseWithout) {
 }
 
 TEST_F(AgentsEndpointTest, ShowsTheAgentTheUpgradeAsItWasSent) {
-  start();
   serve("Looker", [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind == EventKind::kConnect) {
       const extensions::Client* client = host.find_connection(event.connection);
@@ -161,13 +152,11 @@ TEST_F(AgentsEndpointTest, ShowsTheAgentTheUpgradeAsItWasSent) {
 // ---- agents below agents ------------------------------------------------------------------------
 
 TEST_F(AgentsEndpointTest, LeavesAllOtherPathsBelowAnAgentToIt) {
-  start();
   for (const std::string path : {"/sub/counter", "/sub/counter/", "/sub/nobody/a", "/sub",
                                  "/counter/sub/a", "/subs/counter/a", "/SUB/counter/a",
                                  "/%73ub/counter/a", "/sub/Counter/a", "/leaf?/sub/counter/a"}) {
     const std::string target = "/agents/sampler/a" + path;
-    EXPECT_NE(connect(target).read_text().find(R"("agent":"sampler")"), std::string::npos)
-        << target;
+    EXPECT_TRUE(contains(connect(target).read_text(), R"("agent":"sampler")")) << target;
   }
   EXPECT_EQ(get("/agents/sampler/sub/counter/teapot").status, 418) << "sub is a name like another";
 }
@@ -175,22 +164,19 @@ TEST_F(AgentsEndpointTest, LeavesAllOtherPathsBelowAnAgentToIt) {
 // ---- requests -----------------------------------------------------------------------------------
 
 TEST_F(AgentsEndpointTest, HandsEveryMethodToTheAgent) {
-  start();
   for (const std::string_view method :
        {"GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PURGE"}) {
     const Reply reply = ask(http(method, "/agents/sampler/a/echo", "", "body"));
     EXPECT_EQ(reply.status, 200) << method;
     EXPECT_EQ(reply.body, "body");
-    EXPECT_NE(reply.head.find("X-Method: " + std::string(method) + "\r\n"), std::string::npos)
-        << reply.head;
+    EXPECT_TRUE(contains(reply.head, "X-Method: " + std::string(method) + "\r\n"));
   }
   const Reply head = ask(http("HEAD", "/agents/sampler/a/teapot"), false);
   EXPECT_EQ(head.status, 418);
-  EXPECT_NE(head.head.find("Content-Length: 15\r\n"), std::string::npos);
+  EXPECT_TRUE(contains(head.head, "Content-Length: 15\r\n"));
 }
 
 TEST_F(AgentsEndpointTest, HandsBodiesAndHeadersToTheAgentWhole) {
-  start();
   const std::string body(200'000, 'b');
   EXPECT_EQ(ask(http("POST", "/agents/sampler/a/echo", "", body)).body, body);
   EXPECT_EQ(ask(http("GET", "/agents/sampler/a/header", "X-Ask: 7\r\n")).body, "7");
@@ -205,12 +191,11 @@ TEST_F(AgentsEndpointTest, LendsTheBodyUntilTheEventIsOverEvenIfTheAnswerLeftBef
 }
 
 TEST_F(AgentsEndpointTest, RefusesAddressesThatNameNoAgent) {
-  start();
   const auto refused = [this](const std::string& target, int status, std::string_view code) {
     const Reply reply = get(target);
     EXPECT_EQ(reply.status, status) << target;
     EXPECT_EQ(error_code(reply), code) << target;
-    EXPECT_NE(reply.head.find("Content-Type: application/json\r\n"), std::string::npos);
+    EXPECT_TRUE(contains(reply.head, "Content-Type: application/json\r\n"));
   };
   refused("/agents", 404, "not_found");
   refused("/agents/", 404, "not_found");
@@ -234,11 +219,10 @@ TEST_F(AgentsEndpointTest, TellsWhyAClassMayNotRunAndNamesItNotAsReady) {
   EXPECT_EQ(reply.status, 503);
   EXPECT_EQ(reply.body, text);
   EXPECT_EQ(ask(RawClient::upgrade_text("/agents/sampler/a")).status, 503);
-  EXPECT_EQ(get("/readyz").body.find("sampler"), std::string::npos);
+  EXPECT_TRUE(lacks(get("/readyz").body, "sampler"));
 }
 
 TEST_F(AgentsEndpointTest, NamesNoClassesToThoseWhoAskForAnotherOne) {
-  start();
   const Reply reply = get("/agents/no%22body/a");
   EXPECT_EQ(
       reply.body,
@@ -246,7 +230,6 @@ TEST_F(AgentsEndpointTest, NamesNoClassesToThoseWhoAskForAnotherOne) {
 }
 
 TEST_F(AgentsEndpointTest, AnswersForAnAgentThatCannotStart) {
-  start();
   const Reply reply = get("/agents/broken/a");
   EXPECT_EQ(reply.status, 503);
   EXPECT_EQ(error_code(reply), "unavailable");
@@ -285,8 +268,7 @@ TEST_F(AgentsEndpointTest, SharesOneAgentBetweenRequestsAndSockets) {
     if (event.kind == EventKind::kRequest) (void)host.set_state(0, event.body);
     return nothing(host, event);
   });
-  Client client = connect("/agents/tally/a");
-  client.greeted();
+  auto client = greet("/agents/tally/a");
   EXPECT_EQ(ask(http("POST", "/agents/tally/a", "", "[1]")).status, 200);
   EXPECT_EQ(client.read_text(), R"({"type":"cf_agent_state","state":[1]})");
 }
@@ -321,17 +303,15 @@ TEST_F(AgentsEndpointTest, GoesOnWhenAClientHasLeft) {
 TEST_F(AgentsEndpointTest, AnAliasLeadsToTheSameAgentAndTheClientIsToldItsClass) {
   start(2);
   runtime_->classes().set_aliases({{"tally", "counter"}});
-  Client own = connect("/agents/counter/a");
-  own.greeted();
+  auto own = greet("/agents/counter/a");
   Client alias = connect("/agents/tally/a");
-  EXPECT_NE(alias.read_text().find(R"("name":"a","agent":"counter")"), std::string::npos);
-  alias.greeted();
+  EXPECT_TRUE(contains(alias.read_text(), R"("name":"a","agent":"counter")"));
+  alias.read_greeting();
   alias.say(R"({"type":"cf_agent_state","state":{"count":5}})");
   EXPECT_EQ(own.read_text(), R"({"type":"cf_agent_state","state":{"count":5}})");
 }
 
 TEST_F(AgentsEndpointTest, ARequestUnderAnAliasShowsTheTargetAsItWasSent) {
-  start();
   serve("Looker", [](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind != EventKind::kRequest) return nothing(host, event);
     const std::string target(host.request(event.call)->target);
@@ -358,7 +338,7 @@ TEST_F(AgentsEndpointTest, AnAliasBelowAnAgentMeansASubAgentToo) {
   start();
   runtime_->classes().set_aliases({{"tally", "counter"}});
   const std::string identity = connect("/agents/sampler/a/sub/tally/b").read_text();
-  EXPECT_NE(identity.find(R"("agent":"counter")"), std::string::npos) << identity;
+  EXPECT_TRUE(contains(identity, R"("agent":"counter")"));
 }
 
 }  // namespace

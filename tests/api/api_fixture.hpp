@@ -7,6 +7,7 @@
 #include "api/plain_agents.hpp"
 #include "net/http_server.hpp"
 #include "net/raw_client.hpp"
+#include "process/contains.hpp"
 #include "protocol/class_segment.hpp"
 #include "protocol/server_frames.hpp"
 #include "runtime/asio_loop.hpp"
@@ -30,7 +31,9 @@
 
 namespace hearth::api::testing {
 
+using hearth::testing::contains;
 using hearth::testing::Frame;
+using hearth::testing::lacks;
 using hearth::testing::RawClient;
 using hearth::testing::Reply;
 
@@ -58,10 +61,17 @@ class Client : public RawClient {
   }
 
   // Reads the greeting: the identity, the state if there is one, and the MCP servers.
-  Client& greeted() {
+  void read_greeting() {
     while (read_text().find("cf_agent_mcp_servers") == std::string::npos) {
     }
-    return *this;
+  }
+};
+
+// One that has read its greeting.
+class GreetedClient : public Client {
+ public:
+  GreetedClient(std::uint16_t port, const std::string& target) : Client(port, target) {
+    read_greeting();
   }
 };
 
@@ -76,7 +86,7 @@ inline std::string http(std::string_view method, std::string_view target,
 
 class ApiFixture : public ::testing::Test {
  protected:
-  // Call it once, before the first client.
+  // Call it once, before the first client, unless one loop will do.
   void start(unsigned loop_count = 1) {
     auto opened = storage::DataDirectory::open(directory_.path() / "data");
     ASSERT_TRUE(opened) << opened.error().message;
@@ -138,6 +148,7 @@ class ApiFixture : public ::testing::Test {
   }
 
   void serve(std::string name, Behaviour behaviour, runtime::ClassSettings settings = {}) {
+    if (runtime_ == nullptr) start();
     std::string segment = protocol::kebab_case(name);
     auto agent_class = std::make_shared<PlainClass>(std::move(name), std::move(behaviour));
     ASSERT_TRUE(
@@ -145,9 +156,15 @@ class ApiFixture : public ::testing::Test {
   }
 
   [[nodiscard]] HttpApi& api() { return *api_; }
-  [[nodiscard]] std::uint16_t port() const { return server_->port(); }
+  [[nodiscard]] std::uint16_t port() {
+    if (server_ == nullptr) start();
+    return server_->port();
+  }
 
   [[nodiscard]] Client connect(const std::string& target) { return Client(port(), target); }
+  [[nodiscard]] GreetedClient greet(const std::string& target) {
+    return GreetedClient(port(), target);
+  }
 
   Reply get(std::string_view target) { return ask(http("GET", target)); }
   Reply ask(const std::string& request, bool has_body = true) {

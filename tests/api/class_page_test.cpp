@@ -21,8 +21,8 @@ TEST_F(ClassPageTest, AClassThatSaysSoListsItsMethods) {
   const Reply reply = get("/agents/listed");
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(reply.body, kListed);
-  EXPECT_NE(reply.head.find("Content-Type: application/json\r\n"), std::string::npos);
-  EXPECT_NE(reply.head.find("Cache-Control: no-store\r\n"), std::string::npos);
+  EXPECT_TRUE(
+      contains(reply.head, "Content-Type: application/json\r\n", "Cache-Control: no-store\r\n"));
   EXPECT_EQ(get("/agents/listed/?x=1").body, kListed);
   EXPECT_EQ(ask(http("HEAD", "/agents/listed"), false).status, 200);
   runtime_->classes().set_aliases({{"shown", "listed"}});

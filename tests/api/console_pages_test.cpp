@@ -59,8 +59,8 @@ TEST_F(ConsolePagesTest, ALinkWorksOnce) {
   EXPECT_EQ(ask(http("GET", target, "Sec-Purpose: prefetch;prerender\r\n")).status, 403);
   const Reply reply = ask(http("GET", target));
   EXPECT_EQ(reply.status, 200);
-  EXPECT_NE(reply.body.find("content='0;url=/console#key="), std::string::npos);
-  EXPECT_EQ(reply.head.find("\r\nLocation:"), std::string::npos);
+  EXPECT_TRUE(contains(reply.body, "content='0;url=/console#key="));
+  EXPECT_TRUE(lacks(reply.head, "\r\nLocation:"));
   EXPECT_EQ(ask(http("GET", target)).status, 401);
   EXPECT_EQ(ask(http("GET", "/console/enter")).status, 401);
   EXPECT_EQ(ask(http("POST", "/admin/console/link")).status, 401);
@@ -89,12 +89,12 @@ TEST_F(ConsolePagesTest, FilesAreForSessionsAlone) {
   for (const Case& each : cases) {
     const Reply reply = ask(http("GET", each.target, each.extra));
     EXPECT_EQ(reply.status, each.status) << each.target;
-    EXPECT_NE(reply.body.find(each.body), std::string::npos) << each.target;
+    EXPECT_TRUE(contains(reply.body, each.body)) << each.target;
     EXPECT_EQ(reply.head.find("Content-Encoding: gzip") != std::string::npos, reply.status == 200);
     for (const char* header :
          {"Content-Security-Policy: default-src 'none'; script-src 'self'",
           "frame-ancestors 'none'", "Referrer-Policy: no-referrer", "Cache-Control: no-store"})
-      EXPECT_NE(reply.head.find(header), std::string::npos) << each.target << header;
+      EXPECT_TRUE(contains(reply.head, header)) << each.target << header;
   }
 }
 
@@ -124,7 +124,7 @@ TEST_F(ConsolePagesTest, ASessionIsTheTokenForThePageAlone) {
          {std::pair("GET", "/admin/plugins"), std::pair("POST", "/admin/plugins/reload")}) {
       const Reply reply = ask(http(method, target, each.extra));
       EXPECT_EQ(reply.status, each.status) << each.about << " " << target;
-      EXPECT_EQ(reply.head.find("Access-Control"), std::string::npos);
+      EXPECT_TRUE(lacks(reply.head, "Access-Control"));
     }
   }
   const Reply preflight = ask(http("OPTIONS", "/admin/plugins",
@@ -143,8 +143,7 @@ TEST_F(ConsolePagesTest, LeavingEndsTheSession) {
   const Reply left = ask(http("POST", "/console/leave", cookie + page_));
   EXPECT_EQ(left.status, 204);
   for (const char* path : {"/console", "/admin"})
-    EXPECT_NE(left.head.find("hearth_console=; Path=" + std::string(path) + "; Max-Age=0;"),
-              std::string::npos);
+    EXPECT_TRUE(contains(left.head, "hearth_console=; Path=" + std::string(path) + "; Max-Age=0;"));
   EXPECT_EQ(ask(http("GET", "/admin/plugins", cookie + page_)).status, 401);
   EXPECT_EQ(ask(http("GET", "/console", cookie)).status, 401);
 }
@@ -153,10 +152,10 @@ TEST_F(ConsolePagesTest, AServerWithoutItSaysHowToGetIt) {
   open({});
   const Reply page = ask(http("GET", "/console"));
   EXPECT_EQ(page.status, 404);
-  EXPECT_NE(page.body.find("-DHEARTH_CONSOLE=ON"), std::string::npos);
+  EXPECT_TRUE(contains(page.body, "-DHEARTH_CONSOLE=ON"));
   const Reply refused = ask(http("POST", "/admin/console/link", bearer()));
   EXPECT_EQ(refused.status, 404);
-  EXPECT_NE(refused.body.find("-DHEARTH_CONSOLE=ON"), std::string::npos);
+  EXPECT_TRUE(contains(refused.body, "-DHEARTH_CONSOLE=ON"));
 }
 
 TEST(ConsoleFilesTest, AreSmall) {

@@ -25,7 +25,6 @@ TEST_F(HttpApiTest, IsReadyWhenItIs) {
   std::atomic<bool> is_lost = false;
   std::atomic<bool> is_full = false;
   readiness_.watch([&is_lost] { return is_lost.load(); }, [&is_full] { return is_full.load(); });
-  start();
   const Reply ready = get("/readyz?verbose");
   EXPECT_EQ(ready.status, 200);
   EXPECT_EQ(ready.body,
@@ -33,7 +32,7 @@ TEST_F(HttpApiTest, IsReadyWhenItIs) {
   is_full = true;
   EXPECT_EQ(get("/readyz").status, 200) << "what is stored is served";
   EXPECT_TRUE(get("/readyz").body.ends_with(R"("storage":"full"})"));
-  EXPECT_NE(ready.head.find("Cache-Control: no-store\r\n"), std::string::npos);
+  EXPECT_TRUE(contains(ready.head, "Cache-Control: no-store\r\n"));
 
   readiness_.set(Readiness::Phase::kStarting);
   EXPECT_EQ(get("/readyz").status, 503);
@@ -49,45 +48,41 @@ TEST_F(HttpApiTest, IsReadyWhenItIs) {
 }
 
 TEST_F(HttpApiTest, SaysAtItsRootWhatItIs) {
-  start();
   const Reply reply = get("/");
   EXPECT_EQ(reply.status, 200);
-  EXPECT_NE(reply.head.find("Content-Type: text/plain"), std::string::npos);
-  EXPECT_NE(reply.body.find("/agents/{class}/{name}"), std::string::npos);
+  EXPECT_TRUE(contains(reply.head, "Content-Type: text/plain"));
+  EXPECT_TRUE(contains(reply.body, "/agents/{class}/{name}"));
 }
 
 TEST_F(HttpApiTest, ShowsTheMetricsInTheirTextFormat) {
   start(2);
-  auto client = connect("/agents/counter/secret-name");
-  client.greeted();
+  auto client = greet("/agents/counter/secret-name");
   client.call("id");
   const Reply reply = get("/metrics");
   EXPECT_EQ(reply.status, 200);
-  EXPECT_NE(reply.head.find("Content-Type: text/plain; version=0.0.4"), std::string::npos);
-  EXPECT_NE(reply.head.find("Cache-Control: no-store\r\n"), std::string::npos);
+  EXPECT_TRUE(contains(reply.head, "Content-Type: text/plain; version=0.0.4",
+                       "Cache-Control: no-store\r\n"));
   const hearth::testing::Exposition seen(reply.body);
   ASSERT_EQ(seen.mistake(), "") << reply.body;
   EXPECT_EQ(seen.value("hearth_live_agents", {{"class", "Counter"}}), 1);
   EXPECT_EQ(seen.value("hearth_connections"), 1);
   EXPECT_EQ(seen.sum("hearth_events_total", {{"kind", "call"}}), 1);
   EXPECT_EQ(seen.sum("hearth_event_duration_seconds_count"), 2) << "the connect and the call";
-  EXPECT_EQ(reply.body.find("secret-name"), std::string::npos);
+  EXPECT_TRUE(lacks(reply.body, "secret-name"));
 }
 
 TEST_F(HttpApiTest, AnswersHeadLikeGetAndOtherMethodsWith405) {
-  start();
   for (const std::string_view path : {"/", "/healthz", "/readyz", "/metrics"}) {
     EXPECT_EQ(ask(http("HEAD", path), false).status, 200) << path;
     for (const std::string_view method : {"POST", "DELETE", "OPTIONS"}) {
       const Reply reply = ask(http(method, path));
       EXPECT_EQ(reply.status, 405) << method << path;
-      EXPECT_NE(reply.head.find("Allow: GET, HEAD\r\n"), std::string::npos);
+      EXPECT_TRUE(contains(reply.head, "Allow: GET, HEAD\r\n"));
     }
   }
 }
 
 TEST_F(HttpApiTest, AnswersEverythingElseWith404) {
-  start();
   for (const std::string_view path :
        {"/nothing", "/healthz/x", "//healthz", "/AGENTS/sampler/a", "*"}) {
     const Reply reply = get(path);

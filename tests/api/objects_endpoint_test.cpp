@@ -70,7 +70,7 @@ TEST_F(ObjectsEndpointTest, O1_ACallMakesTheObjectAndGivesItsResult) {
   const Reply reply = post("/objects/tally/a/call", R"({"method":"increment"})");
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(reply.body, result("1"));
-  EXPECT_NE(reply.head.find("Content-Type: application/json\r\n"), std::string::npos);
+  EXPECT_TRUE(contains(reply.head, "Content-Type: application/json\r\n"));
   EXPECT_EQ(post("/objects/tally/a/call", R"({"method":"increment"})").body, result("2"));
   EXPECT_EQ(post("/objects/tally/b/call", R"({"method":"increment"})").body, result("1"));
   EXPECT_EQ(post("/objects/Tally/a/call", R"({"method":"increment"})").body, result("3"));
@@ -120,7 +120,7 @@ TEST_F(ObjectsEndpointTest, O2_EachRefusalHasItsStatusAndItsCode) {
     const Reply reply = post(each.target, each.body, each.extra);
     EXPECT_EQ(reply.status, each.status) << each.target << ' ' << each.body;
     EXPECT_EQ(code_of(reply), each.code) << reply.body;
-    EXPECT_NE(reply.body.find(R"("success":false,"error":")"), std::string::npos) << reply.body;
+    EXPECT_TRUE(contains(reply.body, R"("success":false,"error":")"));
   }
   EXPECT_EQ(get("/objects/tally/a/call").status, 405);
   readiness_.set(Readiness::Phase::kStopping);
@@ -128,7 +128,6 @@ TEST_F(ObjectsEndpointTest, O2_EachRefusalHasItsStatusAndItsCode) {
 }
 
 TEST_F(ObjectsEndpointTest, O11_AnErrorOfTheMethodIsPassedOnAndTheMethodRanOnce) {
-  start();
   std::atomic<int> runs = 0;
   runtime::ClassSettings settings;
   settings.is_object = true;
@@ -185,7 +184,7 @@ TEST_F(ObjectsEndpointTest, O12_AStartThatFailsIsUnavailableAndASlowMethodTimesO
   EXPECT_EQ(unavailable.status, 503);
   EXPECT_EQ(code_of(unavailable), "sandbox_unavailable");
   EXPECT_EQ(logger_.count("object.hibernated"), 0U) << "it was never awake";
-  EXPECT_NE(unavailable.head.find("Retry-After: 1\r\n"), std::string::npos);
+  EXPECT_TRUE(contains(unavailable.head, "Retry-After: 1\r\n"));
   const Reply slow = post("/objects/tally/a/call/hang");
   EXPECT_EQ(slow.status, 504);
   EXPECT_EQ(code_of(slow), "call_timeout");
@@ -196,10 +195,10 @@ TEST_F(ObjectsEndpointTest, AKeyMakesASecondTrySafe) {
   start_objects();
   const Reply first = post("/objects/tally/a/call/increment", "[]", keyed("k"));
   EXPECT_EQ(first.body, result("1"));
-  EXPECT_EQ(first.head.find("Idempotency-Replayed"), std::string::npos);
+  EXPECT_TRUE(lacks(first.head, "Idempotency-Replayed"));
   const Reply again = post("/objects/tally/a/call", R"({"method":"increment"})", keyed("k"));
   EXPECT_EQ(again.body, first.body);
-  EXPECT_NE(again.head.find("Idempotency-Replayed: true\r\n"), std::string::npos) << again.head;
+  EXPECT_TRUE(contains(again.head, "Idempotency-Replayed: true\r\n"));
   const Reply other = post("/objects/tally/a/call/increment", "[2]", keyed("k"));
   EXPECT_EQ(other.status, 422);
   EXPECT_EQ(code_of(other), "idempotency_key_reused");
@@ -245,15 +244,14 @@ TEST_F(ObjectsEndpointTest, O18_AnIdAndTheNameInAgentsAreOneObject) {
   EXPECT_EQ(post("/objects/tally/u%2F1/call/increment").body, result("2"));
   int calls = 2;
   for (const std::string name : {"u%2F1", "u%2f1", "%75%2F1"}) {
-    Client client = connect("/agents/tally/" + name);
-    client.greeted();
+    auto client = greet("/agents/tally/" + name);
     client.say(Client::call_text("c", "increment"));
     const std::string state = R"("state":)" + std::to_string(++calls);
-    EXPECT_NE(client.read_text().find(state), std::string::npos) << name;
+    EXPECT_TRUE(contains(client.read_text(), state)) << name;
   }
   const Reply long_name = get("/agents/tally/" + std::string(100, '^'));
   EXPECT_EQ(long_name.status, 400);
-  EXPECT_NE(long_name.body.find("too long"), std::string::npos) << long_name.body;
+  EXPECT_TRUE(contains(long_name.body, "too long"));
   for (const std::string_view id : {"a%20b", "%2e%2e%2fetc", "%C3%A9", "x%5cy", "100%25"})
     EXPECT_EQ(post("/objects/tally/" + std::string(id) + "/call/increment").body, result("1"));
 }
@@ -298,7 +296,7 @@ TEST_F(ObjectsEndpointTest, O13_CallsBeyondThoseThatMayWaitAreUnavailable) {
     ++refused;
     EXPECT_EQ(reply.status, 503) << reply.body;
     EXPECT_EQ(code_of(reply), "sandbox_unavailable");
-    EXPECT_NE(reply.head.find("Retry-After: 1\r\n"), std::string::npos) << reply.head;
+    EXPECT_TRUE(contains(reply.head, "Retry-After: 1\r\n"));
   }
   EXPECT_EQ(refused, 1);
   EXPECT_EQ(post("/objects/tally/a/call/increment").body, result("2"));

@@ -88,7 +88,7 @@ TEST_F(PowerTest, ReadingWaitsForNothing) {
   client.say("1");
   EXPECT_EQ(client.read_text(), "kept 1");
   calls_.hold();
-  EXPECT_NE(client.call("read").find(R"("result":1)"), std::string::npos);
+  EXPECT_TRUE(contains(client.call("read"), R"("result":1)"));
 }
 
 TEST_F(PowerTest, WhatFollowsAWriteWaitsWithItAlsoForOtherClients) {
@@ -103,24 +103,23 @@ TEST_F(PowerTest, WhatFollowsAWriteWaitsWithItAlsoForOtherClients) {
   EXPECT_FALSE(reader.has_unread()) << "it would learn of what may be lost";
   calls_.let_go();
   EXPECT_EQ(writer.read_text(), "kept 1");
-  EXPECT_NE(reader.read_text().find(R"("result":1)"), std::string::npos);
+  EXPECT_TRUE(contains(reader.read_text(), R"("result":1)"));
 }
 
 TEST_F(PowerTest, AFailedSyncIsAnErrorAndTheAgentComesBackFromTheDisk) {
   start_keepers();
   Client client = connect("/agents/careful/a");
-  EXPECT_NE(client.call("keep", "[1]").find(R"("success":true)"), std::string::npos);
+  EXPECT_TRUE(contains(client.call("keep", "[1]"), R"("success":true)"));
   calls_.answer_with([](const std::string& call) { return call.starts_with("data") ? EIO : 0; });
   const std::string answer = client.call("keep", "[2]");
-  EXPECT_NE(answer.find(R"("success":false)"), std::string::npos) << answer;
-  EXPECT_NE(answer.find("storage failed"), std::string::npos) << answer;
+  EXPECT_TRUE(contains(answer, R"("success":false)", "storage failed"));
   calls_.answer_with(nullptr);
   const std::string kept = client.call("read");
   EXPECT_TRUE(kept.find(R"("result":[1])") != std::string::npos ||
               kept.find(R"("result":[2])") != std::string::npos)
       << kept;
-  EXPECT_NE(client.call("keep", "[3]").find(R"("success":true)"), std::string::npos);
-  EXPECT_NE(client.call("read").find(R"("result":[3])"), std::string::npos);
+  EXPECT_TRUE(contains(client.call("keep", "[3]"), R"("success":true)"));
+  EXPECT_TRUE(contains(client.call("read"), R"("result":[3])"));
 }
 
 TEST_F(PowerTest, ManyAgentsShareTheWait) {

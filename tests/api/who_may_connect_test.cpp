@@ -76,7 +76,7 @@ TEST_F(WhoMayConnectTest, EachRouteLetsInThoseOfItsTableAndNobodyElse) {
           << method << ' ' << path << ' ' << static_cast<int>(asker) << ": " << reply.status;
       if (!refused) continue;
       EXPECT_EQ(reply.status, 401) << method << ' ' << path;
-      EXPECT_NE(reply.head.find("WWW-Authenticate: Bearer"), std::string::npos);
+      EXPECT_TRUE(contains(reply.head, "WWW-Authenticate: Bearer"));
     }
   }
   EXPECT_GE(rows, 44U) << "a part of the server is not there; proofs_test.cpp asks a real one";
@@ -291,20 +291,18 @@ TEST_F(WhoMayConnectTest, WithoutAKeyOfObjectsNoProofIsOne) {
 
 TEST_F(WhoMayConnectTest, TheAgentGetsTheClaimsAndNoToken) {
   open();
-  Client client = connect("/agents/mine/u1?a=1&token=" + jwt("u1") + "&_pk=me");
-  client.greeted();
-  EXPECT_NE(client.call("claims").find(R"("sub":"u1")"), std::string::npos);
-  EXPECT_NE(client.call("target").find(R"("/agents/mine/u1?a=1&_pk=me")"), std::string::npos);
-  EXPECT_NE(client.call("id").find(R"("me")"), std::string::npos);
+  auto client = greet("/agents/mine/u1?a=1&token=" + jwt("u1") + "&_pk=me");
+  EXPECT_TRUE(contains(client.call("claims"), R"("sub":"u1")"));
+  EXPECT_TRUE(contains(client.call("target"), R"("/agents/mine/u1?a=1&_pk=me")"));
+  EXPECT_TRUE(contains(client.call("id"), R"("me")"));
 
   const Reply claims = ask(http("GET", "/agents/mine/u1/claims", bearer(jwt("u1"))));
-  EXPECT_NE(claims.body.find(R"("sub":"u1")"), std::string::npos) << claims.body;
+  EXPECT_TRUE(contains(claims.body, R"("sub":"u1")"));
   EXPECT_EQ(get("/agents/mine/u1/target?token=" + jwt("u1")).body, "/agents/mine/u1/target");
-  Client open_client = connect("/agents/open/a?token=mine");
-  open_client.greeted();
-  EXPECT_NE(open_client.call("target").find("?token=mine"), std::string::npos)
+  auto open_client = greet("/agents/open/a?token=mine");
+  EXPECT_TRUE(contains(open_client.call("target"), "?token=mine"))
       << "where no token is asked for, the parameter is the agent's own";
-  EXPECT_NE(open_client.call("claims").find("null"), std::string::npos);
+  EXPECT_TRUE(contains(open_client.call("claims"), "null"));
 }
 
 TEST_F(WhoMayConnectTest, ABrowserMayOfferTheTokenAsASubprotocol) {
@@ -314,7 +312,7 @@ TEST_F(WhoMayConnectTest, ABrowserMayOfferTheTokenAsASubprotocol) {
     const Reply reply =
         client.upgrade("/agents/guarded/a", "Sec-WebSocket-Protocol: bearer, " + token + "\r\n");
     EXPECT_EQ(reply.status, 101);
-    EXPECT_NE(reply.head.find("Sec-WebSocket-Protocol: bearer\r\n"), std::string::npos)
+    EXPECT_TRUE(contains(reply.head, "Sec-WebSocket-Protocol: bearer\r\n"))
         << "a browser takes an answer without one for a failure, and would try for ever";
     return client.read_frame().close_code();
   };
@@ -324,9 +322,8 @@ TEST_F(WhoMayConnectTest, ABrowserMayOfferTheTokenAsASubprotocol) {
 
 TEST_F(WhoMayConnectTest, ASocketEndsWithItsToken) {
   open();
-  Client client = connect("/agents/users/a?token=" + jwt("u1", 2));
-  client.greeted();
-  EXPECT_NE(client.call("claims").find("u1"), std::string::npos);
+  auto client = greet("/agents/users/a?token=" + jwt("u1", 2));
+  EXPECT_TRUE(contains(client.call("claims"), "u1"));
   const Frame last = client.read_frame();
   EXPECT_EQ(last.close_code(), 4401);
   EXPECT_EQ(last.close_reason(), "the token has expired");
@@ -493,8 +490,8 @@ TEST_F(WhoMayConnectTest, AMethodThatIsCalledThroughObjectsSeesTheClaims) {
   const auto claims = [&](const std::string& path, const std::string& header) {
     return ask(http("POST", path + "/call/claims", header)).body;
   };
-  EXPECT_NE(claims("/objects/users/a", bearer(jwt("u1"))).find(R"("sub":"u1")"), std::string::npos);
-  EXPECT_NE(claims("/objects/Mine/u1", bearer(jwt("u1"))).find(R"("sub":"u1")"), std::string::npos);
+  EXPECT_TRUE(contains(claims("/objects/users/a", bearer(jwt("u1"))), R"("sub":"u1")"));
+  EXPECT_TRUE(contains(claims("/objects/Mine/u1", bearer(jwt("u1"))), R"("sub":"u1")"));
   for (const std::string path : {"/objects/open/a", "/objects/guarded/a"})
     EXPECT_EQ(claims(path, bearer(kClientToken)), R"({"success":true,"data":null,"result":null})");
 }
@@ -505,7 +502,7 @@ TEST_F(WhoMayConnectTest, AKeyIsOneClients) {
     return ask(http("POST", "/objects/users/a/call/claims", "Idempotency-Key: k\r\n" + header));
   };
   const Reply first = call(bearer(jwt("u1")));
-  EXPECT_NE(first.body.find(R"("sub":"u1")"), std::string::npos);
+  EXPECT_TRUE(contains(first.body, R"("sub":"u1")"));
   EXPECT_EQ(call(bearer(jwt("u1"))).body, first.body);
   EXPECT_EQ(call(bearer(jwt("u2"))).status, 422) << "not the answer of another one";
 }
@@ -545,14 +542,14 @@ TEST_F(WhoMayConnectTest, OneClaimHasOneAgentByEachWay) {
     const std::string shown = R"("name":)" + dump_json(Json(name));
     for (const std::string& path : {std::string("/user"), "/agents/mine/" + name}) {
       const std::string identity = connect(path + "?token=" + token).read_text();
-      EXPECT_NE(identity.find(shown), std::string::npos) << path << ' ' << identity;
+      EXPECT_TRUE(contains(identity, shown)) << path << ' ' << identity;
     }
     const std::string by_id = "/objects/mine/" + fully_encoded(claim) + "/call/claims";
     EXPECT_EQ(ask(http("POST", by_id, bearer(token))).status, 200) << by_id;
   }
   const Reply misspelled = ask(http("GET", "/agents/named/auth0%7C1/echo", bearer(jwt("auth0|1"))));
   EXPECT_EQ(misspelled.status, 403);
-  EXPECT_NE(misspelled.body.find("spell the agent's name as browsers do"), std::string::npos);
+  EXPECT_TRUE(contains(misspelled.body, "spell the agent's name as browsers do"));
 }
 
 TEST_F(WhoMayConnectTest, AClassHasTheServersRuleForNamesUnlessItSaysAnother) {
@@ -632,7 +629,7 @@ TEST_F(WhoMayConnectTest, RoutesLeadToAgents) {
     if (!each.body.empty()) EXPECT_EQ(reply.body, each.body) << each.path;
   }
   Client user = connect("/user?token=" + jwt("u/1"));
-  EXPECT_NE(user.read_text().find(R"("name":"u%2F1")"), std::string::npos);
+  EXPECT_TRUE(contains(user.read_text(), R"("name":"u%2F1")"));
   EXPECT_EQ(close_code("/user"), 4401);
   EXPECT_EQ(close_code("/old"), 4410);
   EXPECT_EQ(close_code("/api/agents/mine/u2?token=" + jwt("u1")), 4403);
