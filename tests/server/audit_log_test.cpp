@@ -29,6 +29,12 @@ class AuditLogTest : public ::testing::Test {
     return page.get_future().get().value();
   }
 
+  // Event, actor, class, agent and detail.
+  static std::string shown(const AuditEntry& entry) {
+    return entry.event + '|' + entry.actor + '|' + entry.agent_class + '|' + entry.agent + '|' +
+           entry.detail;
+  }
+
   hearth::testing::TempDirectory directory_;
   hearth::testing::RecordingLogger next_;
   SystemClock clock_;
@@ -66,11 +72,8 @@ TEST_F(AuditLogTest, AnAgentsOwnEntryHasItsDetailAsItIs) {
   EXPECT_TRUE(record("Counter"));
   const auto entries = read(log);
   ASSERT_EQ(entries.size(), 4U);
-  EXPECT_EQ(entries[0].event, "AgentAudit");
-  EXPECT_EQ(entries[0].actor, "agent");
-  EXPECT_EQ(entries[0].agent_class, "Counter");
-  EXPECT_EQ(entries[0].agent, "a");
-  EXPECT_EQ(entries[0].detail, R"({"detail":)" + text + R"(,"what":"said"})");
+  EXPECT_EQ(shown(entries[0]),
+            R"(AgentAudit|agent|Counter|a|{"detail":)" + text + R"(,"what":"said"})");
   EXPECT_EQ(entries[3].detail, R"({"detail":)" + text + R"(,"suppressed":1,"what":"said"})");
   EXPECT_EQ(next_.count("agent.audit"), 4U);
 }
@@ -85,14 +88,10 @@ TEST_F(AuditLogTest, WhatIsRecordedIsKeptWithItsParts) {
   log.write(LogLevel::kInfo, "agent.call_failed", {{"class", "Counter"}});
   const auto entries = read(log);
   ASSERT_EQ(entries.size(), 3U) << "what was only logged is no entry";
-  EXPECT_EQ(entries[0].event, "ServerReady");
-  EXPECT_EQ(entries[0].actor, "server");
-  EXPECT_EQ(entries[0].detail, "");
+  EXPECT_EQ(shown(entries[0]), "ServerReady|server|||");
   EXPECT_GT(entries[0].at_ms, 0);
-  EXPECT_EQ(entries[1].actor, "administrator");
-  EXPECT_EQ(entries[1].agent_class, "Counter");
-  EXPECT_EQ(entries[1].agent, "a");
-  EXPECT_EQ(entries[1].detail, R"({"n":3,"peer":"127.0.0.1:1"})");
+  EXPECT_EQ(shown(entries[1]),
+            R"(AdminEvict|administrator|Counter|a|{"n":3,"peer":"127.0.0.1:1"})");
   EXPECT_EQ(entries[2].actor, "client");
   EXPECT_TRUE(next_.contains("info admin.evict class=Counter agent=a"));
 }

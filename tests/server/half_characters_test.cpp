@@ -3,11 +3,9 @@
 #include "base/utf8.hpp"
 #include "json/json_scanner.hpp"
 #include "net/raw_client.hpp"
-#include "server/server.hpp"
+#include "server/whole_server_fixture.hpp"
 #include "support/built.hpp"
 #include "support/edge_table.hpp"
-#include "support/recording_logger.hpp"
-#include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
 
@@ -26,30 +24,17 @@ using testing::Frame;
 using testing::RawClient;
 using testing::Reply;
 
-class HalfCharactersTest : public ::testing::Test {
+class HalfCharactersTest : public WholeServerTest {
  protected:
-  void start() {
-    config::Config config;
-    config.server.net.port = 0;
-    config.server.shards = 1;
-    config.server.data = temporary_.path() / "data";
-    config.server.classes = temporary_.path() / "classes";
-    config.server.plugins = {temporary_.path() / "plugins"};
-    config.server.objects.all_classes = true;
-    fs::create_directory(config.server.plugins.front());
-    fs::permissions(config.server.plugins.front(), fs::perms{0755});
-    fs::copy_file(testing::built::bundled("counter"), config.server.plugins.front() / "counter.so");
-    fs::copy_file(testing::built::agent("probe-agent"), config.server.plugins.front() / "probe.so");
-    auto started = Server::start(config, logger_);
-    ASSERT_TRUE(started) << started.error().message;
-    server_ = *std::move(started);
-    token_ = read_file(config.server.data / "admin.token", 4096).value();
+  void start_with_objects() {
+    config_.server.shards = 1;
+    config_.server.classes = temporary_.path() / "classes";
+    config_.server.objects.all_classes = true;
+    install(testing::built::bundled("counter"));
+    install(testing::built::agent("probe-agent"));
+    start();
+    token_ = read_file(config_.server.data / "admin.token", 4096).value();
     token_.pop_back();
-    const std::string address = server_->address();
-    port_ = static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
-  }
-  ~HalfCharactersTest() override {
-    if (server_) server_->stop();
   }
 
   // "POST /path <Name: value>body": the answer in the words of the table, as far as `wanted` has
@@ -66,9 +51,9 @@ class HalfCharactersTest : public ::testing::Test {
       headers += rest.substr(1, rest.find('>') - 1) + "\r\n";
       rest.erase(0, rest.find('>') + 1);
     }
-    const Reply reply = RawClient(port_).request(method + ' ' + target + " HTTP/1.1\r\n" + headers +
-                                                 "Content-Length: " + std::to_string(rest.size()) +
-                                                 "\r\n\r\n" + rest);
+    const Reply reply = RawClient(port()).request(
+        method + ' ' + target + " HTTP/1.1\r\n" + headers +
+        "Content-Length: " + std::to_string(rest.size()) + "\r\n\r\n" + rest);
     const std::string text = wanted.substr(std::min<std::size_t>(4, wanted.size()));
     const bool is_clean = is_json(reply.body) && is_valid_utf8(reply.body);
     const bool has_text = is_clean && reply.body.find(text) != std::string::npos;
@@ -76,7 +61,7 @@ class HalfCharactersTest : public ::testing::Test {
   }
   std::string heard_of_web_socket(const std::string& target, const std::string& frame,
                                   const std::string& wanted) {
-    RawClient client(port_);
+    RawClient client(port());
     client.upgrade(target);
     client.send(RawClient::text_frame(frame));
     client.send(RawClient::close_frame(1000));
@@ -88,15 +73,11 @@ class HalfCharactersTest : public ::testing::Test {
     }
   }
 
-  testing::TempDirectory temporary_;
-  testing::RecordingLogger logger_;
-  std::unique_ptr<Server> server_;
   std::string token_;
-  std::uint16_t port_ = 0;
 };
 
 TEST_F(HalfCharactersTest, EachDoorAnswersAsItsRowSays) {
-  start();
+  start_with_objects();
   const fs::path file = testing::built::sources() / "tests/server/half_characters.txt";
   for (const std::vector<std::string>& row : testing::read_edge_table(file, 3)) {
     const std::string wanted = testing::unescaped(row[2]);

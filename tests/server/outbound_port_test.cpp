@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
 #include <future>
 #include <memory>
@@ -112,6 +113,24 @@ class OutboundPortTest : public ::testing::Test {
     request.rules = std::make_shared<const EgressRules>();
     return *port_.make(std::move(request));
   }
+  std::unique_ptr<extensions::RemoteOperation> begin(extensions::EgressLimits limits = {}) {
+    auto operation = make(limits);
+    operation->start(heard_);
+    return operation;
+  }
+  // Waits until the budget has answered all that asked before. False: it answers at once.
+  [[nodiscard]] bool wait_for_budget(const extensions::EgressLimits& limits, std::uint64_t bytes) {
+    std::promise<void> answered;
+    const auto at_once =
+        budget_.ask("C", limits, bytes, [&](const Result<void>&) { answered.set_value(); });
+    if (!at_once) answered.get_future().wait();
+    loop_.settle();
+    return !at_once;
+  }
+  static net::OutboundFailure failure(Errc code, net::OutboundFailure::Phase phase, bool sent,
+                                      std::string message) {
+    return {.code = code, .phase = phase, .sent = sent, .message = std::move(message)};
+  }
   // It has run so far as that the client is asked for the `count`-th time.
   std::shared_ptr<Asked> start(extensions::RemoteOperation& operation, std::size_t count = 1) {
     operation.start(heard_);
@@ -194,8 +213,7 @@ TEST_F(OutboundPortTest, TheAnswerComesInParts) {
 }
 
 TEST_F(OutboundPortTest, TheHeadSaysThatOnlyTheConnectionEndsTheBody) {
-  auto operation = make();
-  operation->start(heard_);
+  auto operation = begin();
   http_.asked[0]->listener->on_head(
       {.status = 200, .headers = {}, .url = "u", .http_version = "1.1", .until_close = true});
   EXPECT_EQ(heard_.told, Lines{R"(256 {"status":200,"url":"u","headers":[],"until_close":true})"});
@@ -216,13 +234,9 @@ TEST_F(OutboundPortTest, TheHeadUsesCreditToo) {
 }
 
 TEST_F(OutboundPortTest, AFailureHasItsPhaseAndWhetherItWasSent) {
-  auto operation = make();
-  operation->start(heard_);
+  auto operation = begin();
   http_.asked[0]->listener->on_end(
-      net::OutboundFailure{.code = Errc::kTimeout,
-                           .phase = net::OutboundFailure::Phase::kHeaders,
-                           .sent = true,
-                           .message = "too slow"});
+      failure(Errc::kTimeout, net::OutboundFailure::Phase::kHeaders, true, "too slow"));
   EXPECT_EQ(heard_.told,
             Lines{"end " + std::to_string((6 << 16) | HEARTH_FETCH_SENT) + " timeout too slow"});
   EXPECT_EQ(http_.asked[0]->listener, nullptr);
@@ -236,8 +250,7 @@ TEST_F(OutboundPortTest, AFailureHasItsPhaseAndWhetherItWasSent) {
 
 TEST_F(OutboundPortTest, WhatTheClientRefusesIsToldLater) {
   http_.refusal = Error{Errc::kInvalidArgument, "odd"};
-  auto operation = make();
-  operation->start(heard_);
+  auto operation = begin();
   EXPECT_TRUE(heard_.told.empty());
   loop_.settle();
   EXPECT_EQ(heard_.told, Lines{"end 65536 invalid_argument odd"});
@@ -245,8 +258,7 @@ TEST_F(OutboundPortTest, WhatTheClientRefusesIsToldLater) {
 }
 
 TEST_F(OutboundPortTest, OneThatIsDestroyedIsCancelled) {
-  auto operation = make();
-  operation->start(heard_);
+  auto operation = begin();
   operation.reset();
   EXPECT_EQ(http_.asked[0]->listener, nullptr);
   EXPECT_EQ(requests("cancelled"), "1");
@@ -261,24 +273,20 @@ TEST_F(OutboundPortTest, ItMayBeDestroyedWhileItTells) {
   operation->start(heard_);
   http_.asked[0]->listener->on_body("abc");
   EXPECT_EQ(operation, nullptr);
-  operation = make();
-  operation->start(heard_);
+  operation = begin();
   http_.asked[1]->listener->on_end(std::nullopt);
   EXPECT_EQ(heard_.told, (Lines{"0 abc", "end 0"}));
 }
 
 TEST_F(OutboundPortTest, NoMoreRunAtOnceThanTheClassMay) {
   const extensions::EgressLimits limits{.concurrent = 1};
-  auto first = make(limits);
-  first->start(heard_);
-  auto second = make(limits);
-  second->start(heard_);
+  auto first = begin(limits);
+  auto second = begin(limits);
   loop_.settle();
   ASSERT_EQ(heard_.told.size(), 1U);
   EXPECT_TRUE(heard_.told[0].starts_with("end 65536 limit_exceeded egress.limits.concurrent is 1"));
   first.reset();
-  auto third = make(limits);
-  third->start(heard_);
+  auto third = begin(limits);
   EXPECT_EQ(http_.asked.size(), 2U);
 }
 
@@ -290,8 +298,7 @@ TEST_F(OutboundPortTest, ThePlacesOfAClassAreThoseOfAllShards) {
                       .budget = budget_,
                       .metrics = metrics_,
                       .logger = logger_});
-  auto first = make(limits);
-  first->start(heard_);
+  auto first = begin(limits);
   FetchRequest request;
   request.agent_class = "C";
   request.limits = limits;
@@ -340,15 +347,9 @@ TEST_F(OutboundPortTest, AnEndBeforeTheBudgetAnswersARedirectIsTheEnd) {
   auto operation = make(limits);
   const auto asked = start(*operation);
   asked->redirect(0, 500);  // more than is reserved
-  asked->listener->on_end(net::OutboundFailure{.code = Errc::kTimeout,
-                                               .phase = net::OutboundFailure::Phase::kConnect,
-                                               .sent = true,
-                                               .message = "late"});
-  // One that waits is answered behind it.
-  std::promise<void> answered;
-  ASSERT_FALSE(budget_.ask("C", limits, 400, [&](const Result<void>&) { answered.set_value(); }));
-  answered.get_future().wait();
-  loop_.settle();
+  asked->listener->on_end(
+      failure(Errc::kTimeout, net::OutboundFailure::Phase::kConnect, true, "late"));
+  ASSERT_TRUE(wait_for_budget(limits, 400));
   EXPECT_EQ(asked->followed, 0);
   ASSERT_EQ(heard_.told.size(), 1U);
   EXPECT_TRUE(heard_.told[0].ends_with(" timeout late"));
@@ -361,24 +362,19 @@ TEST_F(OutboundPortTest, AnEndBeforeTheBudgetAnswersARedirectIsTheEnd) {
 TEST_F(OutboundPortTest, ABodyThatIsRefusedOrNotSentDoesNotCount) {
   const extensions::EgressLimits limits{.bytes_per_day = 9};
   const auto not_sent = [](bool sent) {
-    return net::OutboundFailure{.code = Errc::kUnavailable,
-                                .phase = net::OutboundFailure::Phase::kConnect,
-                                .sent = sent,
-                                .message = "none"};
+    return failure(Errc::kUnavailable, net::OutboundFailure::Phase::kConnect, sent, "none");
   };
   auto first = make(limits);
   start(*first, 1)->listener->on_end(not_sent(false));
   http_.refusal = Error{Errc::kLimitExceeded, "2000 requests are under way already"};
-  auto second = make(limits);
-  second->start(heard_);
+  auto second = begin(limits);
   EXPECT_TRUE(loop_.settle_until([&] { return heard_.told.size() == 2; }));
   http_.refusal.reset();
   EXPECT_EQ(bytes("sent"), "5") << "the client took the first one";
 
   auto third = make(limits);
   start(*third, 2)->listener->on_end(not_sent(true));
-  auto fourth = make(limits);  // five more than the four that are left
-  fourth->start(heard_);
+  auto fourth = begin(limits);  // five more than the four that are left
   EXPECT_TRUE(loop_.settle_until([&] { return heard_.told.size() == 4; }));
   EXPECT_TRUE(heard_.told[3].starts_with("end " + std::to_string((1 << 16) | HEARTH_FETCH_OF_DAY) +
                                          " limit_exceeded the body has more bytes"))
@@ -393,10 +389,8 @@ TEST_F(OutboundPortTest, ARequestThatIsRefusedOrNotSentIsNotOneOfTheMinute) {
   for (const std::size_t times : {1U, 2U, 3U}) {
     auto denied = make(limits);
     start(*denied, times)
-        ->listener->on_end(net::OutboundFailure{.code = Errc::kForbidden,
-                                                .phase = net::OutboundFailure::Phase::kRules,
-                                                .sent = false,
-                                                .message = "denied"});
+        ->listener->on_end(
+            failure(Errc::kForbidden, net::OutboundFailure::Phase::kRules, false, "denied"));
     EXPECT_TRUE(heard_.told.back().ends_with(" forbidden denied")) << heard_.told.back();
   }
   auto allowed = make(limits);
@@ -408,11 +402,7 @@ TEST_F(OutboundPortTest, OneThatIsCancelledWhileItWaitsForItsBudgetUsesUpNothing
   const extensions::EgressLimits limits{.requests_per_minute = 2, .bytes_per_day = 10};
   make(limits)->start(heard_);  // nothing is reserved yet
   EXPECT_TRUE(http_.asked.empty());
-  // One that waits is answered behind it.
-  std::promise<void> answered;
-  ASSERT_FALSE(budget_.ask("C", limits, 5, [&](const Result<void>&) { answered.set_value(); }));
-  answered.get_future().wait();
-  loop_.settle();
+  ASSERT_TRUE(wait_for_budget(limits, 5));
   auto last = make(limits);  // the second request of the minute, with the other half of the bytes
   start(*last)->listener->on_end(std::nullopt);
   EXPECT_EQ(heard_.told, Lines{"end 0"});
@@ -420,12 +410,10 @@ TEST_F(OutboundPortTest, OneThatIsCancelledWhileItWaitsForItsBudgetUsesUpNothing
 
 TEST_F(OutboundPortTest, OneForWhichNothingIsReservedStartsLater) {
   const extensions::EgressLimits limits{.requests_per_minute = 1};
-  auto first = make(limits);
-  first->start(heard_);
+  auto first = begin(limits);
   EXPECT_TRUE(http_.asked.empty());
   EXPECT_TRUE(loop_.settle_until([this] { return !http_.asked.empty(); }));
-  auto second = make(limits);
-  second->start(heard_);
+  auto second = begin(limits);
   loop_.settle();
   ASSERT_EQ(heard_.told.size(), 1U);
   EXPECT_TRUE(heard_.told[0].starts_with("end 65536 limit_exceeded the class has reached"));
@@ -434,23 +422,15 @@ TEST_F(OutboundPortTest, OneForWhichNothingIsReservedStartsLater) {
 TEST_F(OutboundPortTest, OneThatIsGoneWhenItsBudgetIsThereDoesNotStart) {
   const extensions::EgressLimits limits{.requests_per_minute = 5};
   make(limits)->start(heard_);
-  // The next that waits is answered behind it.
-  std::promise<void> answered;
-  if (!budget_.ask("C", limits, 5, [&](const Result<void>&) { answered.set_value(); }))
-    answered.get_future().wait();
-  loop_.settle();
+  (void)wait_for_budget(limits, 5);
   EXPECT_TRUE(http_.asked.empty());
   EXPECT_EQ(requests("cancelled"), "1");
 }
 
 TEST_F(OutboundPortTest, BytesPastTheLimitOfTheDayCutTheAnswerOff) {
   const extensions::EgressLimits limits{.bytes_per_day = 10};
-  // A request that waits until the first portion is reserved.
-  std::promise<void> reserved;
-  ASSERT_FALSE(budget_.ask("C", limits, 0, [&](const Result<void>&) { reserved.set_value(); }));
-  reserved.get_future().wait();
-  auto operation = make(limits);
-  operation->start(heard_);
+  ASSERT_TRUE(wait_for_budget(limits, 0));
+  auto operation = begin(limits);
   ASSERT_TRUE(loop_.settle_until([this] { return http_.asked.size() == 1; }));
   http_.asked[0]->listener->on_body("67890");
   EXPECT_EQ(heard_.told, Lines{"0 67890"});

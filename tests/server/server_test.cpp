@@ -2,9 +2,8 @@
 
 #include "config/parse.hpp"
 #include "net/raw_client.hpp"
+#include "server/whole_server_fixture.hpp"
 #include "support/built.hpp"
-#include "support/recording_logger.hpp"
-#include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,30 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A whole server in this process, on a port of the system's choice.
-class ServerTest : public ::testing::Test {
+class ServerTest : public WholeServerTest {
  protected:
-  ServerTest() {
-    config_.server.net.port = 0;
-    config_.server.data = temporary_.path() / "data";
-    config_.server.plugins = {testing::built::bundled_directory()};
-    config_.server.shards = 2;
-  }
-
-  ~ServerTest() override {
-    if (server_) server_->stop();
-  }
-
-  void start() {
-    auto started = Server::start(config_, logger_);
-    ASSERT_TRUE(started) << started.error().message;
-    server_ = *std::move(started);
-  }
-
-  void stop() {
-    server_->stop();
-    server_.reset();
-  }
+  ServerTest() { config_.server.plugins = {testing::built::bundled_directory()}; }
 
   // Why it does not start; empty if it does.
   std::string start_problem() {
@@ -53,27 +31,8 @@ class ServerTest : public ::testing::Test {
     return "";
   }
 
-  [[nodiscard]] std::uint16_t port() const {
-    const std::string address = server_->address();
-    return static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
-  }
-
-  [[nodiscard]] testing::Reply get(const std::string& path) const {
-    testing::RawClient client(port());
-    return client.request("GET " + path +
-                          " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-  }
-  [[nodiscard]] testing::Reply post(const std::string& path) const {
-    testing::RawClient client(port());
-    return client.request(
-        "POST " + path +
-        " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-  }
-
-  testing::TempDirectory temporary_;
-  testing::RecordingLogger logger_;
-  config::Config config_;
-  std::unique_ptr<Server> server_;
+  [[nodiscard]] testing::Reply get(const std::string& path) const { return request("GET", path); }
+  [[nodiscard]] testing::Reply post(const std::string& path) const { return request("POST", path); }
 };
 
 TEST_F(ServerTest, ServesTheClassesOfTheLibraries) {

@@ -91,7 +91,13 @@ const std::vector<WaitRow> kWorkRows = {
     {"an alarm", made(JobKind::kAlarm), true, WaitKind::kAlarm, 500},
 };
 
-TEST(WorkWaitsTest, EachJobIsAWaitOfItsKind) {
+class WorkWaitsTest : public ::testing::Test {
+ protected:
+  const hearth::testing::TempDirectory directory_;
+  storage::AgentDatabase database_{directory_.path() / "a.db", {"Worker", "a"}};
+};
+
+TEST_F(WorkWaitsTest, EachJobIsAWaitOfItsKind) {
   for (const WaitRow& row : kWorkRows) {
     SCOPED_TRACE(row.name);
     const hearth::testing::TempDirectory directory;
@@ -114,17 +120,15 @@ TEST(WorkWaitsTest, EachJobIsAWaitOfItsKind) {
   }
 }
 
-TEST(WorkWaitsTest, WhatFailsWaitsSinceItBeganToAndWhatIsAtItsTurnHasNoMoment) {
-  const hearth::testing::TempDirectory directory;
-  storage::AgentDatabase database(directory.path() / "a.db", {"Worker", "a"});
-  durable::Jobs jobs(database);
+TEST_F(WorkWaitsTest, WhatFailsWaitsSinceItBeganToAndWhatIsAtItsTurnHasNoMoment) {
+  durable::Jobs jobs(database_);
   Job job = job_of(JobKind::kItem);
   job.next_at_ms = 0;
   job.wait(200);
   jobs.insert(job);
   const auto is_since = [&](std::int64_t since_ms, std::optional<std::int64_t> until_ms) {
     jobs.update(job);
-    const std::vector<Wait> waits = work_waits(database, true);
+    const std::vector<Wait> waits = work_waits(database_, true);
     EXPECT_EQ(waits.at(0).since_ms, since_ms);
     EXPECT_EQ(waits.at(0).until_ms, until_ms);
   };
@@ -147,10 +151,8 @@ TEST(WorkWaitsTest, WhatFailsWaitsSinceItBeganToAndWhatIsAtItsTurnHasNoMoment) {
   EXPECT_FALSE(jobs.any_needs_person());
 }
 
-TEST(WorkWaitsTest, AScheduleThatFailedOnceDoesNotFailForEver) {
-  const hearth::testing::TempDirectory directory;
-  storage::AgentDatabase database(directory.path() / "a.db", {"Worker", "a"});
-  durable::Jobs jobs(database);
+TEST_F(WorkWaitsTest, AScheduleThatFailedOnceDoesNotFailForEver) {
+  durable::Jobs jobs(database_);
   Job job = job_of(JobKind::kSchedule);
   jobs.insert(job);
   for (job.failures = 1; job.failures < 9; ++job.failures) {
@@ -158,16 +160,14 @@ TEST(WorkWaitsTest, AScheduleThatFailedOnceDoesNotFailForEver) {
     job.wait(500 * job.failures);
     jobs.update(job);
   }
-  EXPECT_EQ(work_waits(database, true).at(0).since_ms, 4'000);
+  EXPECT_EQ(work_waits(database_, true).at(0).since_ms, 4'000);
   EXPECT_FALSE(jobs.needs_person() || jobs.any_needs_person());
 }
 
-TEST(WorkWaitsTest, SettledAndTellingJobsAreNoWaits) {
-  const hearth::testing::TempDirectory directory;
-  storage::AgentDatabase database(directory.path() / "a.db", {"Worker", "a"});
-  EXPECT_TRUE(work_waits(database, false).empty()) << "and nothing is made";
-  EXPECT_FALSE(database.exists());
-  durable::Jobs jobs(database);
+TEST_F(WorkWaitsTest, SettledAndTellingJobsAreNoWaits) {
+  EXPECT_TRUE(work_waits(database_, false).empty()) << "and nothing is made";
+  EXPECT_FALSE(database_.exists());
+  durable::Jobs jobs(database_);
   Job settled = job_of(JobKind::kFiber);
   settled.state = JobState::kSettled;
   settled.ended_at_ms = 300;
@@ -175,13 +175,11 @@ TEST(WorkWaitsTest, SettledAndTellingJobsAreNoWaits) {
   jobs.insert(settled);
   Job telling = job_of(JobKind::kTelling);
   jobs.insert(telling);
-  EXPECT_TRUE(work_waits(database, false).empty());
+  EXPECT_TRUE(work_waits(database_, false).empty());
 }
 
-TEST(WorkWaitsTest, OfManyJobsThoseForAPersonComeFirstAndTheRestIsSaid) {
-  const hearth::testing::TempDirectory directory;
-  storage::AgentDatabase database(directory.path() / "a.db", {"Worker", "a"});
-  durable::Jobs jobs(database);
+TEST_F(WorkWaitsTest, OfManyJobsThoseForAPersonComeFirstAndTheRestIsSaid) {
+  durable::Jobs jobs(database_);
   for (std::size_t i = 0; i <= kMostWaits; ++i) {
     Job job = job_of(JobKind::kItem);
     job.id = std::to_string(i);
@@ -194,7 +192,7 @@ TEST(WorkWaitsTest, OfManyJobsThoseForAPersonComeFirstAndTheRestIsSaid) {
     jobs.insert(job);
     jobs.update(job);
   }
-  const std::vector<Wait> waits = work_waits(database, false);
+  const std::vector<Wait> waits = work_waits(database_, false);
   ASSERT_EQ(waits.size(), kMostWaits + 1);
   EXPECT_EQ(std::ranges::count(waits, WaitKind::kDeadItem, &Wait::kind), 1);
   EXPECT_EQ(std::ranges::count(waits, WaitKind::kNoCallback, &Wait::kind), 1);
