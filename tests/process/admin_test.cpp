@@ -1,6 +1,7 @@
 // Commands of administrators to a running server, with the real binary on both ends.
 
 #include "json/json.hpp"
+#include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 #include "support/built.hpp"
 
@@ -35,47 +36,14 @@ class AdminTest : public ProcessTest {
   static fs::path version_file(const std::string& version) {
     return built::agent("versioned-" + version);
   }
-  // As `install` and `mv` do: a new file under the old name.
-  void replace(const fs::path& with) const {
-    const fs::path temporary = root_ / "plugins" / ".versioned.new";
-    fs::copy_file(with, temporary, fs::copy_options::overwrite_existing);
-    fs::rename(temporary, root_ / "plugins" / "versioned.so");
-  }
-
-  // A command's status, its output, and its stderr.
-  struct Said {
-    Ending ending;
-    std::string out;
-    std::string err;
-  };
-  [[nodiscard]] Said say(const std::vector<std::string>& arguments) const {
-    const auto command = run(arguments);
-    Said said;
-    said.ending = command->wait();
-    said.out = command->out();
-    said.err = command->log();
-    return said;
-  }
-  [[nodiscard]] std::string ask(const std::vector<std::string>& arguments) const {
-    const Said said = say(arguments);
-    EXPECT_EQ(said.ending, kClean) << said.err;
-    return said.out;
-  }
-  [[nodiscard]] std::string token() const {
-    std::string text = read_file(root_ / "data" / "admin.token", 4096).value();
-    text.pop_back();
-    return text;
+  void replace(const std::string& version) const {
+    ProcessTest::replace(version_file(version), "versioned.so");
   }
   [[nodiscard]] Reply get(const std::string& path, const std::string& extra = "") const {
-    RawClient client(server_->port());
-    return client.request("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + extra + "\r\n");
+    return request(*server_, "GET", path, extra);
   }
   void wake(const std::string& name) const {
-    RawClient client(server_->port());
-    ASSERT_EQ(client.upgrade("/agents/versioned/" + name).status, 101);
-    client.send(RawClient::text_frame(R"({"type":"rpc","id":"1","method":"version","args":[]})"));
-    while (client.read_text().find(R"("rpc")") == std::string::npos) {
-    }
+    (void)AgentClient(*server_, "/agents/versioned/" + name).call("version");
   }
 
   std::unique_ptr<ServerProcess> server_;
@@ -84,10 +52,7 @@ class AdminTest : public ProcessTest {
 TEST_F(AdminTest, MethodsAreListedWithTheTypesOfTheirArguments) {
   start();
   const std::string text = ask({"methods", "Versioned"});
-  EXPECT_NE(text.find("METHOD"), std::string::npos) << text;
-  EXPECT_NE(text.find("slow_get"), std::string::npos) << text;
-  EXPECT_NE(text.find("integer"), std::string::npos) << text;
-  EXPECT_NE(text.find("idempotent"), std::string::npos) << text;
+  EXPECT_TRUE(contains(text, "METHOD", "slow_get", "integer", "idempotent"));
   const Json json = parse_json(ask({"methods", "versioned", "--json"})).value();
   EXPECT_EQ(json.at("class"), "versioned");
   EXPECT_EQ(say({"methods", "nobody"}).ending, kFailed);
@@ -98,27 +63,26 @@ TEST_F(AdminTest, TheTokenIsMadeForTheServersUserAloneAndKept) {
   const fs::path file = root_ / "data" / "admin.token";
   EXPECT_EQ(fs::status(file).permissions(), fs::perms{0600});
   EXPECT_EQ(fs::status(root_ / "data" / "server.json").permissions(), fs::perms{0600});
-  const std::string first = token();
+  const std::string first = read_token();
   EXPECT_EQ(first.size(), 64U);
   EXPECT_EQ(get("/admin/plugins").status, 401);
-  EXPECT_EQ(get("/admin/plugins", "Authorization: Bearer " + first + "\r\n").status, 200);
+  EXPECT_EQ(get("/admin/plugins", bearer()).status, 200);
   server_->stop();
-  EXPECT_EQ(server_->log().find(first), std::string::npos) << "a token is never logged";
+  EXPECT_TRUE(lacks(server_->log(), first)) << "a token is never logged";
   EXPECT_FALSE(fs::exists(root_ / "data" / "server.json"));
   start();
-  EXPECT_EQ(token(), first);
+  EXPECT_EQ(read_token(), first);
 }
 
 TEST_F(AdminTest, AReloadReplacesALibrary) {
   start();
-  EXPECT_NE(ask({"plugins"}).find("1.0.0"), std::string::npos);
-  EXPECT_NE(ask({"reload"}).find("versioned.so: unchanged"), std::string::npos);
-  replace(version_file("2"));
-  EXPECT_NE(ask({"reload", "Versioned", "--config", "hearth.yaml"})
-                .find("version 2.0.0 (generation 2) is coming in"),
-            std::string::npos);
+  EXPECT_TRUE(contains(ask({"plugins"}), "1.0.0"));
+  EXPECT_TRUE(contains(ask({"reload"}), "versioned.so: unchanged"));
+  replace("2");
+  EXPECT_TRUE(contains(ask({"reload", "Versioned", "--config", "hearth.yaml"}),
+                       "version 2.0.0 (generation 2) is coming in"));
   server_->wait_for_log("reload.done");
-  EXPECT_NE(ask({"plugins"}).find("2.0.0"), std::string::npos);
+  EXPECT_TRUE(contains(ask({"plugins"}), "2.0.0"));
   const Json answer = parse_json(ask({"plugins", "--json"})).value();
   EXPECT_EQ(answer.at("plugins")[0].at("version"), "2.0.0");
 }
@@ -126,21 +90,16 @@ TEST_F(AdminTest, AReloadReplacesALibrary) {
 TEST_F(AdminTest, AReloadThatWaitsKnowsWhatBecameOfIt) {
   put("hearth.yaml", "reload: {watch: false, trial_time: 5s}\n");
   start();
-  RawClient client(server_->port());  // whose agent moves
-  ASSERT_EQ(client.upgrade("/agents/versioned/a").status, 101);
-  client.send(RawClient::text_frame(R"({"type":"rpc","id":"1","method":"version","args":[]})"));
-  while (client.read_text().find(R"("rpc")") == std::string::npos) {
-  }
-  replace(version_file("2"));
-  EXPECT_NE(ask({"reload", "--wait"}).find("versioned.so: all agents have it\n"),
-            std::string::npos);
-  EXPECT_NE(ask({"agents", "versioned"}).find("2.0.0"), std::string::npos);
-  replace(version_file("bad"));
+  AgentClient client(*server_, "/agents/versioned/a");  // whose agent moves
+  (void)client.call("version");
+  replace("2");
+  EXPECT_TRUE(contains(ask({"reload", "--wait"}), "versioned.so: all agents have it\n"));
+  EXPECT_TRUE(contains(ask({"agents", "versioned"}), "2.0.0"));
+  replace("bad");
   const Said said = say({"reload", "--wait"});
   EXPECT_EQ(said.ending, kFailed);
-  EXPECT_NE(said.out.find("versioned.so: FAILED: it was taken back"), std::string::npos)
-      << said.out;
-  EXPECT_NE(ask({"plugins"}).find("2.0.0"), std::string::npos);
+  EXPECT_TRUE(contains(said.out, "versioned.so: FAILED: it was taken back"));
+  EXPECT_TRUE(contains(ask({"plugins"}), "2.0.0"));
 }
 
 TEST_F(AdminTest, AReloadThatRefusesAFileFailsAndSaysWhy) {
@@ -148,8 +107,8 @@ TEST_F(AdminTest, AReloadThatRefusesAFileFailsAndSaysWhy) {
   put("plugins/versioned.so", "no library");
   const Said said = say({"reload"});
   EXPECT_EQ(said.ending, kFailed);
-  EXPECT_NE(said.out.find("versioned.so: REFUSED: "), std::string::npos) << said.out;
-  EXPECT_NE(ask({"plugins"}).find("is refused by rule "), std::string::npos);
+  EXPECT_TRUE(contains(said.out, "versioned.so: REFUSED: "));
+  EXPECT_TRUE(contains(ask({"plugins"}), "is refused by rule "));
   EXPECT_EQ(say({"reload", "nope"}).ending, kFailed);
 }
 
@@ -157,17 +116,14 @@ TEST_F(AdminTest, AgentsAreListedAndEvicted) {
   start();
   for (const char* name : {"a", "b", "c"}) wake(name);
   const std::string page = ask({"agents", "versioned", "--limit", "2"});
-  EXPECT_NE(page.find("a     live"), std::string::npos) << page;
-  EXPECT_NE(page.find("--after b\n"), std::string::npos) << page;
+  EXPECT_TRUE(contains(page, "a     live", "--after b\n"));
   const Json rest = parse_json(ask({"agents", "versioned", "--after", "b", "--json"})).value();
   ASSERT_EQ(rest.at("agents").size(), 1U);
   EXPECT_EQ(rest.at("agents")[0].at("name"), "c");
   EXPECT_EQ(ask({"evict", "versioned", "a"}), "versioned/a is evicted\n");
   server_->wait_for_log("agent.evicted class=Versioned agent=a reason=admin");
   EXPECT_EQ(ask({"evict", "versioned", "a"}), "versioned/a is cold: nothing was done\n");
-  const Said unknown = say({"evict", "versioned", "nobody"});
-  EXPECT_EQ(unknown.ending, kFailed);
-  EXPECT_NE(unknown.err.find("there is no agent \"nobody\""), std::string::npos) << unknown.err;
+  EXPECT_TRUE(contains(refused({"evict", "versioned", "nobody"}), "there is no agent \"nobody\""));
 }
 
 TEST_F(AdminTest, WhatWasDoneIsPrintedAndFollowed) {
@@ -178,7 +134,7 @@ TEST_F(AdminTest, WhatWasDoneIsPrintedAndFollowed) {
   (void)ask({"evict", "versioned", "a"});
   server_->wait_for_log("agent.evicted class=Versioned agent=a reason=admin");
   const std::string last = ask({"audit", "-n", "1"});
-  EXPECT_NE(last.find("  AdminEvicted  administrator  Versioned/a\n"), std::string::npos) << last;
+  EXPECT_TRUE(contains(last, "  AdminEvicted  administrator  Versioned/a\n"));
   const auto follower = run({"audit", "-f", "--json", "--event", "AdminDestroyed"});
   (void)ask({"destroy", "versioned", "a", "--yes"});
   const std::string line = follower->wait_for_line();
@@ -197,15 +153,13 @@ TEST_F(AdminTest, AnAgentIsDestroyedIfThatIsMeant) {
   start();
   wake("a");
   const Said nobody_asked = say({"destroy", "versioned", "a"});  // there is no terminal
-  EXPECT_EQ(nobody_asked.ending, (Ending{.status = 2, .signal = 0}));
-  EXPECT_NE(nobody_asked.err.find("use --yes"), std::string::npos) << nobody_asked.err;
-  EXPECT_NE(ask({"agents", "versioned"}).find("live"), std::string::npos);
+  EXPECT_EQ(nobody_asked.ending, kBadUsage);
+  EXPECT_TRUE(contains(nobody_asked.err, "use --yes"));
+  EXPECT_TRUE(contains(ask({"agents", "versioned"}), "live"));
   EXPECT_EQ(ask({"destroy", "versioned", "a", "--yes"}), "versioned/a is destroyed\n");
   server_->wait_for_log("agent=a reason=destroyed");  // it leaves after the answer
   EXPECT_EQ(ask({"agents", "versioned"}), "no agents\n");
-  const Said unknown = say({"destroy", "versioned", "a", "--yes"});
-  EXPECT_EQ(unknown.ending, kFailed);
-  EXPECT_NE(unknown.err.find("there is no agent \"a\""), std::string::npos) << unknown.err;
+  EXPECT_TRUE(contains(refused({"destroy", "versioned", "a", "--yes"}), "there is no agent \"a\""));
 }
 
 // Each command and route that names an agent, with the name that lists print.
@@ -215,18 +169,14 @@ TEST_F(AdminTest, SubAgentsAreNamedAsListsPrintThem) {
   start();
   const std::string name = "ProbeAgent/p/c%2Fd ü";
   const std::string in_url = "ProbeAgent/p/c%2Fd%20%C3%BC";
-  RawClient client(server_->port());
-  EXPECT_EQ(client
-                .request("POST /agents/probe-agent/p/sub/counter/c%2Fd%20%C3%BC HTTP/1.1\r\n"
-                         "Host: localhost\r\nContent-Length: 0\r\n\r\n")
-                .body,
+  EXPECT_EQ(request(*server_, "POST", "/agents/probe-agent/p/sub/counter/c%2Fd%20%C3%BC").body,
             R"({"count":1})");
   // The agent above it has stored nothing.
-  EXPECT_NE(ask({"agents", "probe-agent"}).find("p "), std::string::npos);
-  EXPECT_NE(ask({"agents", "counter"}).find(name), std::string::npos);
+  EXPECT_TRUE(contains(ask({"agents", "probe-agent"}), "p "));
+  EXPECT_TRUE(contains(ask({"agents", "counter"}), name));
   EXPECT_EQ(ask({"agents", "counter", "--after", name}), "no agents\n");
-  EXPECT_NE(ask({"agents", "counter", "--after", "ProbeAgent/p/a"}).find(name), std::string::npos);
-  const std::string key = "X-Api-Key: " + token() + "\r\n";
+  EXPECT_TRUE(contains(ask({"agents", "counter", "--after", "ProbeAgent/p/a"}), name));
+  const std::string key = "X-Api-Key: " + read_token() + "\r\n";
   EXPECT_EQ(parse_json(get("/admin/agents/counter/" + in_url, key).body).value().at("state"),
             "live");
   EXPECT_EQ(ask({"evict", "counter", name}), "counter/" + in_url + " is evicted\n");
@@ -235,10 +185,9 @@ TEST_F(AdminTest, SubAgentsAreNamedAsListsPrintThem) {
             200);
   EXPECT_EQ(ask({"operations", "counter", name}), "no operations\n");
   const Reply operation = get("/admin/operations/counter/" + in_url + "/0123", key);
-  EXPECT_EQ(operation.status, 404);
-  EXPECT_NE(operation.body.find("no operation has this id"), std::string::npos) << operation.body;
-  EXPECT_NE(say({"resolve", "counter", name, "0123", "not_executed"}).err.find("no operation"),
-            std::string::npos);
+  EXPECT_TRUE(answers(operation, 404, "no operation has this id"));
+  EXPECT_TRUE(
+      contains(say({"resolve", "counter", name, "0123", "not_executed"}).err, "no operation"));
   const Json audit =
       parse_json(get("/admin/audit?class=counter&agent=ProbeAgent/p/c%252Fd%20%C3%BC", key).body)
           .value();
@@ -247,29 +196,26 @@ TEST_F(AdminTest, SubAgentsAreNamedAsListsPrintThem) {
 }
 
 TEST_F(AdminTest, WithoutAServerCommandsSaySo) {
-  const Said never = say({"plugins"});
-  EXPECT_EQ(never.ending, kFailed);
-  EXPECT_NE(never.err.find("hearth: no server runs on the data directory"), std::string::npos);
+  EXPECT_TRUE(contains(refused({"plugins"}), "hearth: no server runs on the data directory"));
   start();
   server_->kill();  // its server.json stays
   ASSERT_TRUE(fs::exists(root_ / "data" / "server.json"));
-  EXPECT_NE(say({"plugins"}).err.find("no server runs on the data directory"), std::string::npos);
-  const Said missing = say({"plugins", "--config", "none.yaml"});
-  EXPECT_EQ(missing.ending, kBadUsage);
+  EXPECT_TRUE(contains(say({"plugins"}).err, "no server runs on the data directory"));
+  EXPECT_EQ(say({"plugins", "--config", "none.yaml"}).ending, kBadUsage);
   start();
-  EXPECT_NE(ask({"plugins"}).find("versioned"), std::string::npos);
+  EXPECT_TRUE(contains(ask({"plugins"}), "versioned"));
 }
 
 TEST_F(AdminTest, ATokenOfOnesOwnIsUsed) {
   put("hearth.yaml", "admin: {token_file: secret}\n");
-  const auto refused = serve({"--config", "hearth.yaml"});
-  EXPECT_EQ(refused->wait(), kFailed);
-  EXPECT_NE(refused->log().find("the administrators' token cannot be used"), std::string::npos);
+  const auto failed = serve({"--config", "hearth.yaml"});
+  EXPECT_EQ(failed->wait(), kFailed);
+  EXPECT_TRUE(contains(failed->log(), "the administrators' token cannot be used"));
   put("secret", "a-token-of-my-own\n");
   start();
   EXPECT_FALSE(fs::exists(root_ / "data" / "admin.token"));
   EXPECT_EQ(get("/admin/plugins", "Authorization: Bearer a-token-of-my-own\r\n").status, 200);
-  EXPECT_NE(ask({"plugins", "--data", "data"}).find("versioned"), std::string::npos);
+  EXPECT_TRUE(contains(ask({"plugins", "--data", "data"}), "versioned"));
 }
 
 }  // namespace

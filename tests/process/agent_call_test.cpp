@@ -32,19 +32,22 @@ class AgentCallProcessTest : public ProcessTest {
         {"--config", "hearth.yaml", "--shards", "2", "--log-level", "debug", "--show-failures"});
   }
   [[nodiscard]] std::unique_ptr<ServerProcess> start_until(const std::string& stop_at) const {
-    auto server = std::make_unique<ServerProcess>(
-        std::vector<std::string>{"env", "HEARTH_STOP_AT=" + stop_at, built::server().string(),
-                                 "serve", "--listen", "127.0.0.1:0", "--log-format", "human",
-                                 "--shards", "2", "--log-level", "debug"},
-        root_);
+    auto server = serve_under({"env", "HEARTH_STOP_AT=" + stop_at},
+                              {"--shards", "2", "--log-level", "debug"});
     server->wait_until_ready();
     return server;
   }
-  static std::string text_of(const Json& answer) { return dump_json(answer); }
   static std::string error_of(AgentClient& client, const std::string& method,
                               const std::string& arguments) {
     client.begin(method, arguments);
-    return text_of(client.answer().at("error"));
+    return dump_json(client.answer().at("error"));
+  }
+  // The names of all agents of a class.
+  [[nodiscard]] std::set<std::string> agents_of(const std::string& agent_class) const {
+    const Json page = parse_json(ask({"agents", agent_class, "--json"})).value();
+    std::set<std::string> all;
+    for (const Json& each : page.at("agents")) all.insert(each.at("name").get<std::string>());
+    return all;
   }
   static long resident_kib(const ServerProcess& server) {
     std::ifstream status("/proc/" + std::to_string(server.pid()) + "/status");
@@ -54,16 +57,12 @@ class AgentCallProcessTest : public ProcessTest {
   }
   // Until the callee has all notes and the caller has none left.
   static Json notes_at_rest(const ServerProcess& server, std::size_t count) {
-    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
     AgentClient callee(server, "/agents/calling-agent/callee");
     AgentClient caller(server, "/agents/calling-agent/caller");
-    for (;;) {
-      Json notes = callee.call("notes");
-      if (notes.size() >= count && caller.call("undelivered") == 0) return notes;
-      if (std::chrono::steady_clock::now() > deadline)
-        throw std::runtime_error("notes are missing: " + dump_json(notes));
-      std::this_thread::yield();
-    }
+    return soon([&] { return callee.call("notes"); },
+                [&](const Json& notes) {
+                  return notes.size() >= count && caller.call("undelivered") == 0;
+                });
   }
 };
 
@@ -80,10 +79,9 @@ TEST_F(AgentCallProcessTest, AChainGoesThroughBothShards) {
 TEST_F(AgentCallProcessTest, ACircleThroughASerialAgentAndTooDeepADiveAreErrorsAtOnce) {
   const auto server = start();
   AgentClient serial(*server, "/agents/serial-caller/s");
-  EXPECT_EQ(error_of(serial, "chain", R"([[["CallingAgent","a"],["SerialCaller","s"]]])"),
-            R"("agent SerialCaller \"s\" waits for this call")");
-  EXPECT_EQ(error_of(serial, "ask", R"(["SerialCaller","s","add",[1]])"),
-            R"("agent SerialCaller \"s\" waits for this call")");
+  const std::string waits = R"("agent SerialCaller \"s\" waits for this call")";
+  EXPECT_EQ(error_of(serial, "chain", R"([[["CallingAgent","a"],["SerialCaller","s"]]])"), waits);
+  EXPECT_EQ(error_of(serial, "ask", R"(["SerialCaller","s","add",[1]])"), waits);
   EXPECT_EQ(serial.call("add", "[1]"), 1) << "it goes on";
   AgentClient diver(*server, "/agents/calling-agent/a");
   EXPECT_EQ(error_of(diver, "dive", R"(["calling-agent","b"])"),
@@ -102,14 +100,10 @@ TEST_F(AgentCallProcessTest, AnObjectThatNoClientCouldReachIsNotMade) {
   while (accents.size() < 500) accents += "\xC3\xA9";
   for (const std::string& name : {accents, std::string("%00x"), std::string("%2E%2E")}) {
     const std::string error = error_of(caller, "ask", add(name));
-    EXPECT_NE(error.find("name "), std::string::npos) << name << ": " << error;
+    EXPECT_TRUE(contains(error, "name ")) << name << ": " << error;
   }
   EXPECT_EQ(caller.call("ask", add("a b")), 1);
-  const auto listed = run({"agents", "serial-caller", "--json", "--config", "hearth.yaml"});
-  ASSERT_EQ(listed->wait(), kClean) << listed->log();
-  const Json page = parse_json(listed->out()).value();
-  ASSERT_EQ(page.at("agents").size(), 1U) << listed->out();
-  EXPECT_EQ(page.at("agents")[0].at("name"), "a%20b");
+  EXPECT_EQ(agents_of("serial-caller"), std::set<std::string>{"a%20b"});
 }
 
 // Clients choose the name in many an agent's code: it must not lead past another parent's gate.
@@ -134,12 +128,8 @@ TEST_F(AgentCallProcessTest, NoNameLeadsBelowAnAgentOfAnotherTree) {
   }
   EXPECT_EQ(stranger.call("undelivered"), 0);
   EXPECT_EQ(owner.call("ask", own + "1]]"), 6) << "nobody else has reached it";
-  std::set<std::string> all;
-  const auto listed = run({"agents", "calling-agent", "--json", "--config", "hearth.yaml"});
-  ASSERT_EQ(listed->wait(), kClean) << listed->log();
-  const Json page = parse_json(listed->out()).value();
-  for (const Json& each : page.at("agents")) all.insert(each.at("name").get<std::string>());
-  EXPECT_EQ(all, (std::set<std::string>{"owner", "stranger", "CallingAgent/owner/secret"}));
+  EXPECT_EQ(agents_of("calling-agent"),
+            (std::set<std::string>{"owner", "stranger", "CallingAgent/owner/secret"}));
 }
 
 TEST_F(AgentCallProcessTest, ASlowReaderBoundsWhatIsMadeForIt) {
@@ -167,19 +157,17 @@ TEST_F(AgentCallProcessTest, ACallSurvivesTheReloadOfItsCallee) {
   put("classes/serial-caller.yaml", "class: serial-caller\ncalls: serial\nidle_timeout: 50s\n");
   server->signal(SIGHUP);
   server->wait_for_log("agent.interrupted");
-  EXPECT_EQ(caller.answer().at("result"), 7) << "hold() is idempotent, and was begun again";
+  EXPECT_EQ(caller.result(), 7) << "hold() is idempotent, and was begun again";
   // The library of both.
   AgentClient client(*server, "/agents/calling-agent/c");
-  std::filesystem::rename(root_ / "plugins" / "calling.so", root_ / "old.so");
-  install(built::agent("calling-2"), "calling.so");
-  const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
+  replace(built::agent("calling-2"), "calling.so");
   // The asking agent is of the same library, and may be interrupted itself.
   const auto version = [&client] {
     client.begin("ask", R"(["calling-agent","callee","version",[]])");
     const Json answer = client.answer();
     return answer.at("success") == true ? answer.at("result") : Json();
   };
-  while (version() != "2.0.0") ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+  (void)soon(version, [](const Json& found) { return found == "2.0.0"; });
 }
 
 TEST_F(AgentCallProcessTest, CallsAreCutOffByTheEndOfTheServer) {
@@ -190,7 +178,7 @@ TEST_F(AgentCallProcessTest, CallsAreCutOffByTheEndOfTheServer) {
     caller.begin("ask", R"(["calling-agent","callee","hold",[600000]])");
     // It is answered after the earlier one.
     caller.begin("add", "[1]");
-    EXPECT_EQ(caller.answer().at("result"), 1);
+    EXPECT_EQ(caller.result(), 1);
   }
   EXPECT_EQ(server->stop(), kClean);
 }

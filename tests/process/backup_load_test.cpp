@@ -164,10 +164,9 @@ TEST_F(BackupLoadTest, ClientsHardlyNoticeABackupAndItIsWhole) {
   EXPECT_EQ(server->kill(), kKilled);
   const auto verified = run({"verify", "backups"});
   EXPECT_EQ(verified->wait(kLong), kClean) << verified->log();
-  EXPECT_NE(verified->out().find(std::to_string(agents + kFibers) +
-                                 " agents. Would resume: " + std::to_string(kFibers) + " fibers"),
-            std::string::npos)
-      << verified->out();
+  EXPECT_TRUE(contains(verified->out(), std::to_string(agents + kFibers) +
+                                            " agents. Would resume: " + std::to_string(kFibers) +
+                                            " fibers"));
   expect_restored(acknowledged);
 }
 

@@ -1,3 +1,4 @@
+#include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 
 #include <string>
@@ -117,24 +118,18 @@ TEST_F(BadClientTest, MalformedFramesEndTheirConnection) {
            {RawClient::frame(1, "\xff"), 1007},            // not UTF-8
            {RawClient::frame(0, "x"), 1002},               // the middle of nothing
        }) {
-    RawClient client(port());
-    ASSERT_EQ(client.upgrade("/agents/counter/a").status, 101);
+    AgentClient client(port(), "/agents/counter/a");
     client.send(bytes);
-    Frame frame = client.read_frame();
-    while (frame.opcode == 1) frame = client.read_frame();
-    EXPECT_EQ(frame.close_code(), code);
+    EXPECT_EQ(client.close_frame().close_code(), code);
   }
 }
 
 TEST_F(BadClientTest, AMessageOfAHundredMegabytesIsRefusedByItsHead) {
-  RawClient client(port());
-  ASSERT_EQ(client.upgrade("/agents/counter/a").status, 101);
+  AgentClient client(port(), "/agents/counter/a");
   // The header alone: masked text of 100 MB. The server does not wait for the rest.
   const std::string header("\x81\xff\x00\x00\x00\x00\x06\x40\x00\x00\x01\x02\x03\x04", 14);
   client.send(header);
-  Frame frame = client.read_frame();
-  while (frame.opcode == 1) frame = client.read_frame();
-  EXPECT_EQ(frame.close_code(), 1009);
+  EXPECT_EQ(client.close_frame().close_code(), 1009);
 }
 
 TEST_F(BadClientTest, ABodyOfAHundredMegabytesIsRefusedByItsHead) {
@@ -147,8 +142,7 @@ TEST_F(BadClientTest, ABodyOfAHundredMegabytesIsRefusedByItsHead) {
 }
 
 TEST_F(BadClientTest, FramesOfTheProtocolThatMakeNoSenseAreAnsweredOrEchoed) {
-  RawClient client(port());
-  ASSERT_EQ(client.upgrade("/agents/counter/a").status, 101);
+  AgentClient client(port(), "/agents/counter/a");
   for (const char* text :
        {"{", R"({"type":"rpc"})", R"({"type":"rpc","id":"1","method":"increment","args":{}})",
         R"({"type":"rpc","id":1,"method":7})", R"([[[[[[)"}) {
@@ -158,15 +152,12 @@ TEST_F(BadClientTest, FramesOfTheProtocolThatMakeNoSenseAreAnsweredOrEchoed) {
       RawClient::text_frame(R"({"type":"rpc","id":"last","method":"no_such_method","args":[]})"));
   std::string text = client.read_text();
   while (text.find(R"("id":"last")") == std::string::npos) text = client.read_text();
-  EXPECT_NE(text.find(R"("success":false)"), std::string::npos) << text;
-  EXPECT_NE(text.find("no_such_method"), std::string::npos) << text;
+  EXPECT_TRUE(contains(text, R"("success":false)", "no_such_method"));
 }
 
 TEST_F(BadClientTest, AClientThatNeverReadsIsDroppedAndHoldsNobodyUp) {
-  RawClient reader(port());
-  ASSERT_EQ(reader.upgrade("/agents/counter/shared").status, 101);
-  RawClient deaf(port(), 4096);
-  ASSERT_EQ(deaf.upgrade("/agents/counter/shared").status, 101);
+  AgentClient reader(port(), "/agents/counter/shared");
+  AgentClient deaf(port(), "/agents/counter/shared", 4096);
   // Echoes to the client that never reads, until the server closes its socket.
   const std::string megabyte = RawClient::text_frame(std::string(1 << 20, 'x'));
   while (deaf.send(megabyte)) {

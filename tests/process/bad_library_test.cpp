@@ -1,3 +1,4 @@
+#include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 
 #include <string>
@@ -17,12 +18,8 @@ class BadLibraryTest : public ProcessTest {
     const auto server = serve_ready();
     EXPECT_EQ(increment(*server, "a"), R"({"count":1})");
     EXPECT_EQ(server->stop(), kClean);
-    const std::string& log = server->log();
-    const std::size_t at = log.find("plugin.refused file=" + (root_ / "plugins" / file).string());
-    ASSERT_NE(at, std::string::npos) << log;
-    const std::string line = log.substr(at, log.find('\n', at) - at);
-    EXPECT_NE(line.find(" rule=" + rule), std::string::npos) << line;
-    EXPECT_NE(line.find(reason), std::string::npos) << line;
+    const std::string refused = "plugin.refused file=" + (root_ / "plugins" / file).string();
+    EXPECT_TRUE(contains(line_of(server->log(), refused), " rule=" + rule, reason));
   }
 };
 
@@ -77,8 +74,7 @@ TEST_F(BadLibraryTest, AllOfThemAtOnce) {
   install(bundled("echo-c"), "echo.so");
   const auto server = serve_ready();
   EXPECT_EQ(increment(*server, "a"), R"({"count":1})");
-  RawClient echo(server->port());
-  EXPECT_EQ(echo.upgrade("/agents/echo-c/a").status, 101);
+  AgentClient echo(server->port(), "/agents/echo-c/a");
   echo.close();
   EXPECT_EQ(server->stop(), kClean);
 }

@@ -15,15 +15,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Ending kNotPassed{.status = 1, .signal = 0};
-constexpr Ending kNotTried{.status = 2, .signal = 0};
-
 class CheckProcessTest : public ProcessTest {
  protected:
   // Runs `hearth check` to its end.
-  [[nodiscard]] std::unique_ptr<ServerProcess> check(std::vector<std::string> arguments) const {
+  [[nodiscard]] Said check(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), "check");
-    return run(arguments);
+    return say(arguments);
   }
   static Json parsed(const std::string& text) {
     auto json = parse_json(text, 8);
@@ -33,30 +30,24 @@ class CheckProcessTest : public ProcessTest {
 };
 
 TEST_F(CheckProcessTest, ALibraryThatKeepsTheContractPasses) {
-  const auto checked = check({bundled("echo-c").native()});
-  EXPECT_EQ(checked->wait(), kClean);
-  const std::string& out = checked->out();
-  EXPECT_NE(out.find("ok       T303"), std::string::npos) << out;
-  EXPECT_NE(out.find("echo-c 1.0.0, classes EchoC"), std::string::npos) << out;
-  EXPECT_NE(out.find("\npassed: "), std::string::npos) << out;
-  EXPECT_EQ(checked->log(), "");
+  const Said checked = check({bundled("echo-c").native()});
+  EXPECT_EQ(checked.ending, kClean);
+  EXPECT_TRUE(contains(checked.out, "ok       T303", "echo-c 1.0.0, classes EchoC", "\npassed: "));
+  EXPECT_EQ(checked.err, "");
 }
 
 TEST_F(CheckProcessTest, OneThatBreaksItFailsAndSaysWhatToDo) {
-  const auto checked = check({"--only-failed", made_for_tests("crash_in_init").native()});
-  EXPECT_EQ(checked->wait(), kNotPassed);
-  const std::string& out = checked->out();
-  EXPECT_NE(out.find("CRASHED  P1"), std::string::npos) << out;
-  EXPECT_NE(out.find("in init()"), std::string::npos) << out;
-  EXPECT_EQ(out.find("  ok "), std::string::npos) << out;
-  EXPECT_NE(out.find("NOT passed: 1 crashed"), std::string::npos) << out;
+  const Said checked = check({"--only-failed", made_for_tests("crash_in_init").native()});
+  EXPECT_EQ(checked.ending, kFailed);
+  EXPECT_TRUE(contains(checked.out, "CRASHED  P1", "in init()", "NOT passed: 1 crashed"));
+  EXPECT_TRUE(lacks(checked.out, "  ok "));
 }
 
 TEST_F(CheckProcessTest, TheReportIsAlsoJson) {
-  const auto checked =
+  const Said checked =
       check({"--json", "--seed", "42", "--only", "T101", bundled("echo-c").native()});
-  EXPECT_EQ(checked->wait(), kClean);
-  const Json report = parsed(checked->out());
+  EXPECT_EQ(checked.ending, kClean);
+  const Json report = parsed(checked.out);
   EXPECT_EQ(report["schema"], 1);
   EXPECT_EQ(report["plugin"], "echo-c");
   EXPECT_EQ(report["seed"], 42);
@@ -65,11 +56,11 @@ TEST_F(CheckProcessTest, TheReportIsAlsoJson) {
   bool found = false;
   for (const Json& each : report["results"])
     found = found || (each["id"] == "T101" && each["verdict"] == "passed");
-  EXPECT_TRUE(found) << checked->out();
+  EXPECT_TRUE(found) << checked.out;
 
-  const auto broken = check({"--json", made_for_tests("other_major").native()});
-  EXPECT_EQ(broken->wait(), kNotPassed);
-  EXPECT_EQ(parsed(broken->out())["passed"], false);
+  const Said broken = check({"--json", made_for_tests("other_major").native()});
+  EXPECT_EQ(broken.ending, kFailed);
+  EXPECT_EQ(parsed(broken.out)["passed"], false);
 }
 
 TEST_F(CheckProcessTest, WhatCannotBeTriedIsAnotherStatus) {
@@ -78,10 +69,10 @@ TEST_F(CheckProcessTest, WhatCannotBeTriedIsAnotherStatus) {
            {},
            {"--only", "T999", bundled("echo-c").native()},
            {"--time-limit", "soon", bundled("echo-c").native()}}) {
-    const auto checked = check(arguments);
-    EXPECT_EQ(checked->wait(), kNotTried);
-    EXPECT_TRUE(checked->log().starts_with("hearth: ")) << checked->log();
-    EXPECT_EQ(checked->out(), "");
+    const Said checked = check(arguments);
+    EXPECT_EQ(checked.ending, kBadUsage);
+    EXPECT_TRUE(checked.err.starts_with("hearth: ")) << checked.err;
+    EXPECT_EQ(checked.out, "");
   }
 }
 
@@ -94,11 +85,10 @@ TEST_F(CheckProcessTest, AServerThatAsksForItServesOnlyWhatHasPassed) {
     EXPECT_EQ(request(*server, "POST", "/agents/counter/a").status, 400) << "no such class";
     EXPECT_EQ(server->stop(), kClean);
     const std::string& log = server->log();
-    EXPECT_NE(log.find("rule=K1"), std::string::npos) << log;
-    EXPECT_NE(log.find("hearth check --data"), std::string::npos) << log;
+    EXPECT_TRUE(contains(log, "rule=K1", "hearth check --data"));
   }
-  const auto checked = check({"--data", "data", (root_ / "plugins/counter.so").native()});
-  ASSERT_EQ(checked->wait(), kClean) << checked->out();
+  const Said checked = check({"--data", "data", (root_ / "plugins/counter.so").native()});
+  ASSERT_EQ(checked.ending, kClean) << checked.out;
   {
     const auto server = start();
     EXPECT_EQ(increment(*server, "a"), R"({"count":1})");
@@ -107,12 +97,12 @@ TEST_F(CheckProcessTest, AServerThatAsksForItServesOnlyWhatHasPassed) {
 }
 
 TEST_F(CheckProcessTest, WhatHasNotPassedLeavesNoRecord) {
-  const auto checked = check({"--data", "data", made_for_tests("fail_in_init").native()});
-  EXPECT_EQ(checked->wait(), kNotPassed);
+  const Said checked = check({"--data", "data", made_for_tests("fail_in_init").native()});
+  EXPECT_EQ(checked.ending, kFailed);
   EXPECT_FALSE(fs::exists(root_ / "data"));
   // Nor does what was tried in part.
-  const auto part = check({"--data", "data", "--only", "T101", bundled("echo-c").native()});
-  EXPECT_EQ(part->wait(), kClean);
+  const Said part = check({"--data", "data", "--only", "T101", bundled("echo-c").native()});
+  EXPECT_EQ(part.ending, kClean);
   EXPECT_FALSE(fs::exists(root_ / "data"));
 }
 

@@ -58,8 +58,7 @@ TEST_F(ChildrenTest, InheritNoDescriptorInAnyPhase) {
   }
   EXPECT_EQ(client.call("inherited"), "");
 
-  std::filesystem::copy_file(built::agent("children-2"), root_ / "plugins/.new");
-  std::filesystem::rename(root_ / "plugins/.new", root_ / "plugins/children.so");
+  replace(built::agent("children-2"), "children.so");
   server->wait_for_log("reload.done class=Children version=2.0.0");
   EXPECT_EQ(call(*server, "inherited"), "");
   EXPECT_EQ(server->stop(), kClean);
@@ -87,7 +86,7 @@ TEST_F(ChildrenTest, InheritNoDescriptorOfAServerWithTls) {
   client.send(RawClient::text_frame(R"({"type":"rpc","id":"1","method":"inherited","args":[]})"));
   std::string answer;
   while (answer.find("\"rpc\"") == std::string::npos) answer = client.read_text();
-  EXPECT_NE(answer.find(R"("result":"")"), std::string::npos) << answer;
+  EXPECT_TRUE(contains(answer, R"("result":"")"));
   EXPECT_EQ(server->stop(), kClean);
 }
 
@@ -115,16 +114,14 @@ TEST_F(ChildrenTest, DoNotKeepThePortOfAServerThatWasKilled) {
 class ChildrenOfOthersTest : public ChildrenTest {
  protected:
   [[nodiscard]] std::unique_ptr<ServerProcess> serve_as_subreaper(bool is_supervised) const {
-    std::vector<std::string> command{"python3", "-c",
-                                     "import ctypes, os, sys\n"
-                                     "PR_SET_CHILD_SUBREAPER = 36\n"
-                                     "ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)\n"
-                                     "os.execv(sys.argv[1], sys.argv[1:])",
-                                     built::server().string()};
-    for (const char* argument : {"serve", "--listen", "127.0.0.1:0", "--log-format", "human"})
-      command.emplace_back(argument);
-    if (is_supervised) command.emplace_back("--supervised");
-    auto server = std::make_unique<ServerProcess>(command, root_);
+    const std::string as_subreaper =
+        "import ctypes, os, sys\n"
+        "PR_SET_CHILD_SUBREAPER = 36\n"
+        "ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)\n"
+        "os.execv(sys.argv[1], sys.argv[1:])";
+    std::vector<std::string> more;
+    if (is_supervised) more.emplace_back("--supervised");
+    auto server = serve_under({"python3", "-c", as_subreaper}, more);
     server->wait_until_ready();
     return server;
   }
@@ -135,17 +132,16 @@ TEST_F(ChildrenOfOthersTest, AreReapedByTheServerAndByItsSupervisor) {
     const auto server = serve_as_subreaper(is_supervised);
     EXPECT_TRUE(goes(call(*server, "orphan").get<pid_t>())) << is_supervised;
     EXPECT_EQ(server->stop(), kClean);
-    EXPECT_NE(server->log().find("server.stopped"), std::string::npos) << server->log();
+    EXPECT_TRUE(contains(server->log(), "server.stopped"));
   }
 }
 
 TEST_F(ChildrenOfOthersTest, AServerWithoutASupervisorEndsAsItsChildDoes) {
   const auto server = serve_as_subreaper(false);
   server->wait_for_log("supervisor.started pid=");
-  const std::string& log = server->log();
-  const std::size_t at =
-      log.find("supervisor.started pid=") + std::string("supervisor.started pid=").size();
-  ASSERT_EQ(::kill(std::stoi(log.substr(at)), SIGKILL), 0);
+  const std::string key = "supervisor.started pid=";
+  const std::string started = line_of(server->log(), key);
+  ASSERT_EQ(::kill(std::stoi(started.substr(key.size())), SIGKILL), 0);
   EXPECT_EQ(server->wait(), (Ending{.status = 128 + SIGKILL, .signal = 0}));
 }
 

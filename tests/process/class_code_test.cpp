@@ -98,12 +98,8 @@ TEST_F(ClassCodeTest, AClassWhoseCodeIsMissingWaitsForItsLibrary) {
   begin();
   server_->wait_for_log("class.not_found class=third code=counter file=");
   EXPECT_EQ(status("third"), 503);
-  const auto command = run({"reload", "third", "--config", "hearth.yaml"});
-  EXPECT_EQ(command->wait(), kFailed);
-  EXPECT_NE(
-      command->log().find(R"(no library that is served has "counter", the class of its code)"),
-      std::string::npos)
-      << command->log();
+  EXPECT_TRUE(contains(refused({"reload", "third", "--config", "hearth.yaml"}),
+                       R"(no library that is served has "counter", the class of its code)"));
   install(bundled("counter"), "counter.so");
   server_->wait_for_log("reload.done class=third version=1.0.0");
   EXPECT_EQ(status("third"), 200);
@@ -123,7 +119,7 @@ TEST_F(ClassCodeTest, AFileThatComesWhileItsLibraryIsTriedWaitsForTheResult) {
   replace("2");
   server_->wait_for_log("reload.begun class=FirstBot version=2.0.0");
   put("classes/third.yaml", "class: third\ncode: versioned\n");
-  EXPECT_EQ(run({"reload", "--config", "hearth.yaml"})->wait(), kClean);
+  (void)ask({"reload", "--config", "hearth.yaml"});
   EXPECT_FALSE(logged("class.served class=third"));
   open("gate");
   server_->wait_for_log("agent.start_failed class=FirstBot agent=a");  // with what was put off
@@ -139,7 +135,7 @@ TEST_F(ClassCodeTest, AFileThatComesWithABadVersionGetsTheCodeOfTheVersionBefore
   EXPECT_EQ(first.call("add"), 1);
   put("classes/third.yaml", "class: third\ncode: versioned\n");
   replace("bad");
-  (void)run({"reload", "--config", "hearth.yaml"})->wait();
+  (void)hearth({"reload", "--config", "hearth.yaml"});
   server_->wait_for_log("reload.begun class=third");
   server_->wait_for_log("reload.taken_back");
   server_->wait_for_log("class.served class=third code=Versioned version=1.0.0");
@@ -148,14 +144,7 @@ TEST_F(ClassCodeTest, AFileThatComesWithABadVersionGetsTheCodeOfTheVersionBefore
 
 TEST_F(ClassCodeTest, TheListOfClassesHasTheirCode) {
   begin();
-  std::string token = read_file(root_ / "data/admin.token", 4096).value();
-  token.erase(token.find_last_not_of(" \n") + 1);
-  const Reply reply = RawClient(server_->port())
-                          .request(
-                              "GET /admin/classes HTTP/1.1\r\nHost: localhost\r\n"
-                              "Authorization: Bearer " +
-                              token + "\r\n\r\n");
-  const Json list = parse_json(reply.body).value();
+  const Json list = parse_json(request(*server_, "GET", "/admin/classes", bearer()).body).value();
   std::string codes;
   for (const Json& each : list.at("classes"))
     codes += each.at("class").get<std::string>() + " " + each.at("code").get<std::string>() + ", ";
@@ -164,19 +153,13 @@ TEST_F(ClassCodeTest, TheListOfClassesHasTheirCode) {
 
 TEST_F(ClassCodeTest, TheCheckOfTheConfigurationRefusesACodeThatLeadsOn) {
   put("hearth.yaml", "shards: 1\n");
-  const auto right = run({"serve", "--config", "hearth.yaml", "--check-config"});
-  EXPECT_EQ(right->wait(), kClean);
-  EXPECT_EQ(right->out(), "configuration ok\n");
-  const auto shown = run({"config", "--config", "hearth.yaml", "--class", "second-bot"});
-  EXPECT_EQ(shown->wait(), kClean);
-  EXPECT_NE(shown->out().find("classes/second.yaml:2"), std::string::npos) << shown->out();
+  EXPECT_EQ(ask({"serve", "--config", "hearth.yaml", "--check-config"}), "configuration ok\n");
+  EXPECT_TRUE(contains(ask({"config", "--config", "hearth.yaml", "--class", "second-bot"}),
+                       "classes/second.yaml:2"));
   put("classes/third.yaml", "class: third\ncode: first-bot\n");
-  const auto wrong = run({"serve", "--config", "hearth.yaml", "--check-config"});
-  EXPECT_EQ(wrong->wait(), kBadUsage);
-  EXPECT_NE(wrong->log().find(R"(third.yaml:2:7: code: the class "third" names "first-bot", which )"
-                              R"(runs the code of "versioned" itself: name that)"),
-            std::string::npos)
-      << wrong->log();
+  EXPECT_TRUE(contains(refused({"serve", "--config", "hearth.yaml", "--check-config"}, kBadUsage),
+                       R"(third.yaml:2:7: code: the class "third" names "first-bot", which )"
+                       R"(runs the code of "versioned" itself: name that)"));
 }
 
 }  // namespace

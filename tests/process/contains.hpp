@@ -1,6 +1,8 @@
 #pragma once
 // Parts of a text: of a log, an answer, or what a command prints.
 
+#include "net/raw_client.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -27,6 +29,17 @@ template <class... Parts>
       return ::testing::AssertionFailure() << '"' << part << "\" is in: " << text;
   }
   return ::testing::AssertionSuccess();
+}
+// Whether an answer has this status, and its body all of these parts.
+template <class... Parts>
+::testing::AssertionResult answers(const Reply& reply, int status, const Parts&... parts) {
+  if (reply.status == status) return contains(reply.body, parts...);
+  return ::testing::AssertionFailure() << "status " << reply.status << ": " << reply.body;
+}
+// Its status and its body.
+template <class Answer>
+std::string answer_of(const Answer& answer) {
+  return std::to_string(answer.status) + ' ' + answer.body;
 }
 // How often a text has this part.
 inline std::size_t times_in(std::string_view text, std::string_view part) {

@@ -1,5 +1,6 @@
 // The directory of agents' data: its owner and permissions, and what happens if it cannot be used.
 
+#include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 #include "support/built.hpp"
 
@@ -26,8 +27,7 @@ class DataDirectoryProcessTest : public ProcessTest {
     const Reply refused = request(server, "POST", "/agents/counter/" + name);
     EXPECT_GE(refused.status, 500) << refused.body;
     EXPECT_TRUE(refused.body.starts_with(R"({"error":{"code":)")) << refused.body;
-    EXPECT_EQ(refused.body.find(root_.string()), std::string::npos) << refused.body;
-    EXPECT_EQ(refused.body.find("agents/"), std::string::npos) << refused.body;
+    EXPECT_TRUE(lacks(refused.body, root_.string(), "agents/"));
   }
 
   // As a failing disk does.
@@ -97,11 +97,10 @@ TEST_F(DataDirectoryProcessTest, EverythingInItIsTheServersUsersAlone) {
 }
 
 TEST_F(DataDirectoryProcessTest, OneThatCannotBeUsedStopsTheStartWithAMessage) {
-  const auto server = run({"serve", "--listen", "127.0.0.1:0", "--data", "/proc/self"});
-  EXPECT_EQ(server->wait(), kFailed);
-  EXPECT_EQ(server->out(), "");
-  EXPECT_NE(server->log().find("/proc/self"), std::string::npos) << server->log();
-  EXPECT_NE(server->log().find("choose another"), std::string::npos) << server->log();
+  const Said server = say({"serve", "--listen", "127.0.0.1:0", "--data", "/proc/self"});
+  EXPECT_EQ(server.ending, kFailed);
+  EXPECT_EQ(server.out, "");
+  EXPECT_TRUE(contains(server.err, "/proc/self", "choose another"));
 }
 
 TEST_F(DataDirectoryProcessTest, WhenItTurnsUnusableNewAgentsAreRefusedAndTheOthersServed) {
@@ -127,15 +126,13 @@ TEST_F(DataDirectoryProcessTest, WhenItIsRemovedNothingIsAcknowledgedAnyMore) {
     put("classes/counter.yaml", "class: counter\ndurability: " + std::string(durability) + "\n");
     const auto server = serve_ready();
     EXPECT_EQ(increment(*server, "a"), R"({"count":1})");
-    RawClient client(server->port());
-    ASSERT_EQ(client.upgrade("/agents/counter/b").status, 101);
+    AgentClient client(server->port(), "/agents/counter/b");
     EXPECT_EQ(request(*server, "GET", "/readyz").status, 200);
     fs::remove_all(root_ / "data");
-    client.send(
-        RawClient::text_frame(R"({"type":"rpc","id":"late","method":"increment","args":[]})"));
+    client.begin("increment");
     for (Frame frame = client.read_frame(); frame.opcode != 8; frame = client.read_frame()) {
-      if (frame.payload.find(R"("id":"late")") == std::string::npos) continue;
-      EXPECT_NE(frame.payload.find(R"("success":false)"), std::string::npos) << frame.payload;
+      if (frame.payload.find(R"("type":"rpc")") == std::string::npos) continue;
+      EXPECT_TRUE(contains(frame.payload, R"("success":false)"));
       break;
     }
     expect_soon_refused(*server, "a");
@@ -144,8 +141,7 @@ TEST_F(DataDirectoryProcessTest, WhenItIsRemovedNothingIsAcknowledgedAnyMore) {
     Reply ready = request(*server, "GET", "/readyz");
     while (ready.status == 200 && std::chrono::steady_clock::now() < deadline)
       ready = request(*server, "GET", "/readyz");
-    EXPECT_EQ(ready.status, 503);
-    EXPECT_EQ(ready.body, R"({"status":"data_lost"})");
+    EXPECT_EQ(answer_of(ready), R"(503 {"status":"data_lost"})");
     EXPECT_EQ(request(*server, "POST", "/agents/counter/a").status, 503);
     EXPECT_EQ(request(*server, "GET", "/healthz").status, 200);
     server->wait_for_log("server.data_lost");
@@ -181,8 +177,7 @@ TEST_F(DataDirectoryProcessTest, WhenItTurnsReadOnlyNewAgentsAreRefusedAndNoServ
   const auto second = serve_unprivileged();
   EXPECT_EQ(second->wait(), kFailed);
   EXPECT_EQ(second->out(), "");
-  EXPECT_NE(second->log().find((root_ / "data").string()), std::string::npos) << second->log();
-  EXPECT_NE(second->log().find("Permission denied"), std::string::npos) << second->log();
+  EXPECT_TRUE(contains(second->log(), (root_ / "data").string(), "Permission denied"));
 
   set_read_only(false);
   const auto third = serve_unprivileged();
@@ -199,12 +194,8 @@ TEST_F(DataDirectoryProcessTest, ADamagedLogOfTheDirectoryIsNamedWithWhatToDo) {
   server = serve_ready();
   EXPECT_EQ(count(*server, "a"), R"({"count":1})") << "agents' own data is whole";
   EXPECT_EQ(server->stop(), kClean);
-  const std::string& log = server->log();
-  const std::size_t at = log.find("server.directory_damaged");
-  ASSERT_NE(at, std::string::npos) << log;
-  const std::string line = log.substr(at, log.find('\n', at) - at);
-  for (const char* part : {"host.db-wal", "it is damaged at byte 32", "hearth repair"})
-    EXPECT_NE(line.find(part), std::string::npos) << line;
+  EXPECT_TRUE(contains(line_of(server->log(), "server.directory_damaged"), "host.db-wal",
+                       "it is damaged at byte 32", "hearth repair"));
 }
 
 }  // namespace

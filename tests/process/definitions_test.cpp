@@ -11,11 +11,7 @@ namespace {
 
 class DefinitionsTest : public ProcessTest {
  protected:
-  void start() {
-    server_ = serve_ready({"--config", "hearth.yaml", "--shards", "1"});
-    token_ = read_file(root_ / "data/admin.token", 4096).value();
-    token_.erase(token_.find_last_not_of(" \n") + 1);
-  }
+  void start() { server_ = serve_ready({"--config", "hearth.yaml", "--shards", "1"}); }
   void SetUp() override {
     install(bundled("counter"), "counter.so");
     put("hearth.yaml", "log:\n  level: debug\n");
@@ -26,24 +22,17 @@ class DefinitionsTest : public ProcessTest {
   // The data of an answer with this status, or its code.
   Json data(int status, const std::string& method, const std::string& path,
             const std::string& body = "") const {
-    const Reply reply =
-        RawClient(server_->port())
-            .request(method + " " + path +
-                     " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + token_ +
-                     "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    const Reply reply = request(*server_, method, path, bearer(), body);
     EXPECT_EQ(reply.status, status) << method << ' ' << path << ' ' << reply.body;
     const auto parsed = parse_json(reply.body);
     if (!parsed) return {};
     return parsed->value(status < 400 ? "data" : "code", Json());
   }
   std::string config_of(const std::string& agent_class) {
-    auto shown = run({"config", "--config", "hearth.yaml", "--class", agent_class});
-    EXPECT_EQ(shown->wait(), kClean);
-    return shown->out();
+    return ask({"config", "--config", "hearth.yaml", "--class", agent_class});
   }
 
   std::unique_ptr<ServerProcess> server_;
-  std::string token_;
 };
 
 TEST_F(DefinitionsTest, O19_ADefinitionIsAsGoodAsAClassFileAndChangesWithoutARestart) {
@@ -60,11 +49,10 @@ TEST_F(DefinitionsTest, O19_ADefinitionIsAsGoodAsAClassFileAndChangesWithoutARes
   server_->wait_for_log("agent.evicted class=Counter agent=b reason=idle");
 
   const std::string shown = config_of("counter");
-  EXPECT_NE(shown.find("(defined over HTTP)"), std::string::npos) << shown;
-  EXPECT_NE(shown.find("definition"), std::string::npos);
-  EXPECT_EQ(config_of("chat-room").find("defin"), std::string::npos);
+  EXPECT_TRUE(contains(shown, "(defined over HTTP)", "definition"));
+  EXPECT_TRUE(lacks(config_of("chat-room"), "defin"));
 
-  EXPECT_EQ(server_->kill(), (Ending{.status = -1, .signal = SIGKILL}));
+  EXPECT_EQ(server_->kill(), kKilled);
   start();
   EXPECT_EQ(data(200, "POST", "/objects/counter/a/call/increment", "[]"), 2) << "it is kept";
   EXPECT_EQ(data(200, "DELETE", "/objects/definitions/counter")["class"], "counter");
@@ -74,11 +62,8 @@ TEST_F(DefinitionsTest, O19_ADefinitionIsAsGoodAsAClassFileAndChangesWithoutARes
       "class_not_found");
   EXPECT_EQ(data(404, "GET", "/objects/counter/a/alarms"), "class_not_found");
   EXPECT_EQ(data(200, "GET", "/objects/definitions"), Json::array());
-  const Json entries = parse_json(RawClient(server_->port())
-                                      .request("GET /admin/audit?class=counter HTTP/1.1\r\nHost: "
-                                               "localhost\r\nX-Api-Key: " +
-                                               token_ + "\r\n\r\n")
-                                      .body)
+  const std::string key = "X-Api-Key: " + read_token() + "\r\n";
+  const Json entries = parse_json(request(*server_, "GET", "/admin/audit?class=counter", key).body)
                            .value()["entries"];
   std::vector<std::string> events;
   for (const Json& each : entries) {

@@ -38,8 +38,7 @@ TEST_F(DevTest, ServesWhatItHasBuiltAndWhatIsSavedLaterToTheSameClient) {
   save("versioned-1");
   auto dev = develop();
   {
-    VersionedClient client(*dev, "a");
-    EXPECT_EQ(client.call("version"), "1.0.0");
+    VersionedClient client(*dev, "a", "1.0.0");
     save("versioned-2");
     dev->wait_for_log("hearth dev: source.cmake changed");
     dev->wait_for_log("hearth dev: built versioned.so in ", 2);
@@ -56,7 +55,7 @@ TEST_F(DevTest, WhatDoesNotBuildIsToldAndTheVersionBeforeGoesOn) {
     VersionedClient client(*dev, "a");
     save("no-such-library");
     dev->wait_for_log("hearth dev: not built");
-    EXPECT_NE(dev->log().find("no-such-library"), std::string::npos) << "what the tool said";
+    EXPECT_TRUE(contains(dev->log(), "no-such-library")) << "what the tool said";
     EXPECT_EQ(client.call("version"), "1.0.0");
     save("versioned-2");
     dev->wait_for_log("reload.done");
@@ -69,8 +68,7 @@ TEST_F(DevTest, WhatDoesNotLinkTakesNothingAway) {
   save("versioned-1");
   auto dev = develop();
   {
-    VersionedClient client(*dev, "a");
-    EXPECT_EQ(client.call("version"), "1.0.0");
+    VersionedClient client(*dev, "a", "1.0.0");
     save_what_does_not_link();
     dev->wait_for_log("hearth dev: not built");
     EXPECT_FALSE(std::filesystem::exists(root_ / "build/plugins/versioned.so"));
@@ -79,7 +77,7 @@ TEST_F(DevTest, WhatDoesNotLinkTakesNothingAway) {
     save("versioned-2");
     dev->wait_for_log("reload.done");
     EXPECT_EQ(client.call("version"), "2.0.0");
-    EXPECT_EQ(dev->log().find("reload.removed"), std::string::npos) << dev->log();
+    EXPECT_TRUE(lacks(dev->log(), "reload.removed"));
   }
   EXPECT_EQ(dev->stop(), kClean);
 }
@@ -115,8 +113,7 @@ TEST_F(DevTest, AChangedPresetIsConfiguredAgain) {
       "set(source " + library.replace(library.rfind("-1"), 2, "-${VERSION}") + ")\n");
   auto dev = develop();
   {
-    VersionedClient client(*dev, "a");
-    EXPECT_EQ(client.call("version"), "1.0.0");
+    VersionedClient client(*dev, "a", "1.0.0");
     put("CMakePresets.json", preset("2"));
     dev->wait_for_log("hearth dev: CMakePresets.json changed");
     dev->wait_for_log("reload.done");
@@ -128,7 +125,7 @@ TEST_F(DevTest, AChangedPresetIsConfiguredAgain) {
 TEST_F(DevTest, AProjectThatNeverBuiltIsServedOnceItDoes) {
   put("source.cmake", "this is no command\n");
   auto dev = develop();
-  EXPECT_NE(dev->log().find("source.cmake:1"), std::string::npos) << dev->log();
+  EXPECT_TRUE(contains(dev->log(), "source.cmake:1"));
   save("versioned-1");
   dev->wait_for_log("reload.done");
   EXPECT_EQ(VersionedClient(*dev, "a").call("version"), "1.0.0");
@@ -161,15 +158,13 @@ TEST_F(DevTest, TheServerGoesWithIt) {
   save("versioned-1");
   auto dev = develop();
   VersionedClient client(*dev, "a");
-  EXPECT_EQ(dev->kill(), (Ending{.status = -1, .signal = SIGKILL}));
+  EXPECT_EQ(dev->kill(), kKilled);
   EXPECT_EQ(client.close_frame().close_code(), 1001);
 }
 
 TEST_F(DevTest, OutsideOfAProjectItSaysHowToBeginOne) {
   std::filesystem::remove(root_ / "CMakeLists.txt");
-  auto dev = run({"dev"});
-  EXPECT_EQ(dev->wait(), kBadUsage);
-  EXPECT_NE(dev->log().find("hearth new"), std::string::npos) << dev->log();
+  EXPECT_TRUE(contains(refused({"dev"}, kBadUsage), "hearth new"));
 }
 
 }  // namespace

@@ -26,8 +26,6 @@
 namespace hearth::testing {
 namespace {
 
-constexpr Ending kShotDown{.status = -1, .signal = SIGKILL};
-
 class FetchProcessTest : public ProcessTest {
  protected:
   FetchProcessTest() {
@@ -41,25 +39,14 @@ class FetchProcessTest : public ProcessTest {
     put("classes/fetcher.yaml",
         "class: Fetcher\negress:\n  allow: [localhost, 127.0.0.1]\n" + more);
   }
-  [[nodiscard]] static std::vector<std::string> command() {
-    return {built::server().string(),
-            "serve",
-            "--listen",
-            "127.0.0.1:0",
-            "--log-format",
-            "human",
-            "--config",
-            "hearth.yaml",
-            "--shards",
-            "1"};
-  }
-  [[nodiscard]] std::unique_ptr<ServerProcess> serve_with(std::vector<std::string> environment) {
+  [[nodiscard]] std::unique_ptr<ServerProcess> serve_with(
+      std::vector<std::string> environment) const {
     environment.insert(environment.begin(), "env");
-    for (std::string& each : command()) environment.push_back(std::move(each));
-    return std::make_unique<ServerProcess>(environment, root_);
+    return serve_under(environment, {"--config", "hearth.yaml", "--shards", "1"});
   }
-  [[nodiscard]] std::unique_ptr<ServerProcess> serve_fetchers() {
-    auto server = serve_with({});
+  [[nodiscard]] std::unique_ptr<ServerProcess> serve_fetchers(
+      const std::vector<std::string>& environment = {}) const {
+    auto server = serve_with(environment);
     server->wait_until_ready();
     return server;
   }
@@ -117,7 +104,7 @@ TEST_F(FetchProcessTest, AChatIsStreamedOverTls) {
             "You said: hello there");
   const Json echo = client.call("get", arguments({https("/echo?x=1")}));
   EXPECT_EQ(echo.at("status"), 200);
-  EXPECT_NE(echo.at("body").get<std::string>().find(R"("url":"/echo?x=1")"), std::string::npos);
+  EXPECT_TRUE(contains(echo.at("body").get<std::string>(), R"("url":"/echo?x=1")"));
   EXPECT_EQ(client.call("get", arguments({http("/status?code=429")})).at("status"), 429);
 }
 
@@ -146,7 +133,7 @@ TEST_F(FetchProcessTest, WithoutRulesNoPrivateAddressIsReached) {
   }
   RawClient client(provider_.http());
   const Reply stats = client.request("GET /stats HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-  EXPECT_NE(stats.body.find(R"("http":1,)"), std::string::npos) << stats.body << ": this alone";
+  EXPECT_TRUE(contains(stats.body, R"("http":1,)")) << stats.body << ": this alone";
 }
 
 // The other settings are on trial, and the crash takes them back.
@@ -175,22 +162,21 @@ TEST_F(FetchProcessTest, TheCredentialReachesTheProviderAndNothingElse) {
   const auto server = serve_fetchers();
   AgentClient client(*server, "/agents/fetcher/a");
   const Json echo = client.call("get_with", arguments({https("/echo"), "provider", false}));
-  EXPECT_NE(echo.at("body").get<std::string>().find(R"("x-api-key":"**********************")"),
-            std::string::npos)
+  EXPECT_TRUE(
+      contains(echo.at("body").get<std::string>(), R"("x-api-key":"**********************")"))
       << "what the provider repeats is hidden from the agent: " << dump_json(echo);
   const std::string away = http("/redirect?to=" + https("/echo"));
   const Json redirected = client.call("get_with", arguments({away, "provider", true}));
-  EXPECT_EQ(redirected.at("body").get<std::string>().find("s3cret"), std::string::npos)
-      << "another origin";
+  EXPECT_TRUE(lacks(redirected.at("body").get<std::string>(), "s3cret")) << "another origin";
   EXPECT_EQ(client.call("get_with", arguments({https("/echo"), "other", false})).at("code"),
             HEARTH_E_NOT_FOUND);
   const Json failed =
       client.call("get_with", arguments({http("/cut-before-head"), "provider", false}));
   EXPECT_EQ(failed.at("code"), HEARTH_E_BUSY);
-  EXPECT_EQ(dump_json(failed).find("s3cret"), std::string::npos);
-  EXPECT_EQ(server->kill(), kShotDown);
-  EXPECT_EQ(server->log().find("s3cret"), std::string::npos);
-  EXPECT_NE(server->log().find("class.secret_readable"), std::string::npos);
+  EXPECT_TRUE(lacks(dump_json(failed), "s3cret"));
+  EXPECT_EQ(server->kill(), kKilled);
+  EXPECT_TRUE(lacks(server->log(), "s3cret"));
+  EXPECT_TRUE(contains(server->log(), "class.secret_readable"));
 }
 
 TEST_F(FetchProcessTest, TheBytesOfADayAreKnownAfterAKill) {
@@ -207,20 +193,19 @@ TEST_F(FetchProcessTest, TheBytesOfADayAreKnownAfterAKill) {
   EXPECT_EQ(server->stop(), kClean);
   server = serve_fetchers();
   EXPECT_TRUE(is_refused(get(*server, http("/echo"))));
-  EXPECT_EQ(server->kill(), kShotDown);
+  EXPECT_EQ(server->kill(), kKilled);
   server = serve_fetchers();
   const Json refused = get(*server, http("/echo"));
   EXPECT_TRUE(is_refused(refused));
-  EXPECT_NE(refused.at("text").get<std::string>().find("bytes_per_day is 4096"), std::string::npos);
+  EXPECT_TRUE(contains(refused.at("text").get<std::string>(), "bytes_per_day is 4096"));
 }
 
 TEST_F(FetchProcessTest, NoShardWaitsForTheRecordOfLimits) {
   configure("  limits: {requests_per_minute: 1000000, bytes_per_day: 1GiB}\n");
   const auto record = root_ / "syncs";
   {
-    const auto server = serve_with(
+    const auto server = serve_fetchers(
         {"LD_PRELOAD=" + built::sync_recorder().string(), "SYNC_RECORD=" + record.string()});
-    server->wait_until_ready();
     for (int i = 0; i < 5; ++i) EXPECT_EQ(get(*server, http("/echo")).at("status"), 200);
     EXPECT_EQ(server->stop(), kClean);
   }
@@ -238,11 +223,9 @@ TEST_F(FetchProcessTest, MetricsCountRequests) {
   EXPECT_EQ(get(*server, http("/echo")).at("status"), 200);
   static_cast<void>(get(*server, "http://example.com/"));
   const std::string text = request(*server, "GET", "/metrics").body;
-  for (const std::string_view line :
-       {R"(hearth_fetch_requests_total{class="Fetcher",outcome="answered"} 1)",
-        R"(hearth_fetch_requests_total{class="Fetcher",outcome="refused"} 1)",
-        R"(hearth_fetch_in_flight{class="Fetcher"} 0)"})
-    EXPECT_NE(text.find(line), std::string::npos) << line;
+  EXPECT_TRUE(contains(text, R"(hearth_fetch_requests_total{class="Fetcher",outcome="answered"} 1)",
+                       R"(hearth_fetch_requests_total{class="Fetcher",outcome="refused"} 1)",
+                       R"(hearth_fetch_in_flight{class="Fetcher"} 0)"));
 }
 
 TEST_F(FetchProcessTest, AShutdownEndsRequestsInProgress) {
@@ -260,8 +243,7 @@ TEST_F(FetchProcessTest, NoRequestLeavesWhileASyncOfItsAgentIsHeldBack) {
   configure("durability: power\n");
   const std::string pipe = root_ / "held-syncs";
   const auto server =
-      serve_with({"LD_PRELOAD=" + built::held_sync().string(), "HELD_SYNCS=" + pipe});
-  server->wait_until_ready();
+      serve_fetchers({"LD_PRELOAD=" + built::held_sync().string(), "HELD_SYNCS=" + pipe});
   AgentClient writer(*server, "/agents/fetcher/writer");
   AgentClient reader(*server, "/agents/fetcher/reader");
   for (AgentClient* const each : {&writer, &reader})
@@ -277,7 +259,7 @@ TEST_F(FetchProcessTest, NoRequestLeavesWhileASyncOfItsAgentIsHeldBack) {
 
   std::ofstream let_go(pipe);
   std::filesystem::remove(pipe);
-  EXPECT_EQ(writer.answer().at("result").at("status"), 200);
+  EXPECT_EQ(writer.result().at("status"), 200);
   EXPECT_EQ(requests(), 4);
   EXPECT_EQ(server->stop(), kClean);
 }
@@ -285,12 +267,11 @@ TEST_F(FetchProcessTest, NoRequestLeavesWhileASyncOfItsAgentIsHeldBack) {
 // ---- kills ----
 
 TEST_F(FetchProcessTest, KilledAfterTheCommitNothingWasSentAndTheFiberAsksAgain) {
-  auto server = serve_with({"HEARTH_STOP_AT=fetch.start.committed"});
-  server->wait_until_ready();
+  auto server = serve_fetchers({"HEARTH_STOP_AT=fetch.start.committed"});
   AgentClient client(*server, "/agents/fetcher/a");
   client.begin("run", arguments({http("/v1/chat/completions"), 2}));
   server->wait_for_log("stopped at fetch.start.committed\n");
-  EXPECT_EQ(server->kill(), kShotDown);
+  EXPECT_EQ(server->kill(), kKilled);
   EXPECT_TRUE(counts().empty());
   server = serve_fetchers();
   server->wait_for_log("the run is over");
@@ -305,7 +286,7 @@ TEST_F(FetchProcessTest, KilledBeforeTheAnswerTheFiberAsksAgainUnderItsKey) {
   AgentClient(*server, "/agents/fetcher/a")
       .begin("run", arguments({http("/v1/chat/completions"), 2}));
   wait_for_chat("step-1");
-  EXPECT_EQ(server->kill(), kShotDown);
+  EXPECT_EQ(server->kill(), kKilled);
   server = serve_fetchers();
   server->wait_for_log("the run is over");
   const std::map<std::string, int> both = {{"step-1", 2}, {"step-2", 1}};
@@ -355,7 +336,7 @@ TEST_F(FetchProcessTest, ARunThatIsKilledTenTimesAgreesWithTheProvider) {
       ++counted[key];
     }
     ++attempts[key];
-    EXPECT_EQ(server->kill(), kShotDown);
+    EXPECT_EQ(server->kill(), kKilled);
   }
   const auto server = serve_fetchers();
   server->wait_for_log("the run is over");

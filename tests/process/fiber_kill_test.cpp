@@ -146,13 +146,6 @@ class FiberKillTest : public ProcessTest {
   [[nodiscard]] int recoveries(const std::string& agent) const {
     return std::stoi(rows(agent, "SELECT sum(recoveries) FROM runs").at(0));
   }
-
-  static std::size_t count(const std::string& log, const std::string& text) {
-    std::size_t times = 0;
-    for (std::size_t at = log.find(text); at != std::string::npos; at = log.find(text, at + 1))
-      ++times;
-    return times;
-  }
 };
 
 TEST_F(FiberKillTest, ARunGoesOnFromItsCheckpointThoughNobodyAsks) {
@@ -166,7 +159,7 @@ TEST_F(FiberKillTest, ARunGoesOnFromItsCheckpointThoughNobodyAsks) {
   server = serve_workers();
   server->wait_for_log(finished("a", "run-1"));
   EXPECT_EQ(server->stop(), kClean);
-  EXPECT_EQ(count(server->log(), "fiber:recovery:handled class=WorkerC agent=a "), 1U);
+  EXPECT_EQ(times_in(server->log(), "fiber:recovery:handled class=WorkerC agent=a "), 1U);
   EXPECT_EQ(recoveries("a"), 1);
   expect_done_once("a", "run-1", 8);
   expect_no_fibers("a");
@@ -222,7 +215,7 @@ TEST_F(FiberKillTest, FiveFibersOfOneAgentAreEachRecoveredOnce) {
   for (int run = 1; run <= 5; ++run)
     server->wait_for_log(finished("a", "run-" + std::to_string(run)));
   EXPECT_EQ(server->stop(), kClean);
-  EXPECT_EQ(count(server->log(), "fiber:recovery:handled class=WorkerC agent=a "), 5U);
+  EXPECT_EQ(times_in(server->log(), "fiber:recovery:handled class=WorkerC agent=a "), 5U);
   EXPECT_EQ(rows("a", "SELECT DISTINCT recoveries FROM runs"), std::vector<std::string>{"1"});
   for (int run = 1; run <= 5; ++run) expect_done_once("a", "run-" + std::to_string(run), 8);
   expect_no_fibers("a");
@@ -239,7 +232,7 @@ TEST_F(FiberKillTest, TwentyAgentsAllFinishWhatTheyBegan) {
   for (int agent = 0; agent < kAgents; ++agent)
     server->wait_for_log(finished("w" + std::to_string(agent), "run-1"));
   EXPECT_EQ(server->stop(), kClean);
-  EXPECT_EQ(count(server->log(), "fiber:recovery:handled"), std::size_t{kAgents});
+  EXPECT_EQ(times_in(server->log(), "fiber:recovery:handled"), std::size_t{kAgents});
   for (int agent = 0; agent < kAgents; ++agent) {
     expect_done_once("w" + std::to_string(agent), "run-1", 10);
     expect_no_fibers("w" + std::to_string(agent));
@@ -259,7 +252,7 @@ TEST_F(FiberKillTest, AnAgentThatHeldAReferenceIsWokenAndTheReferenceIsGone) {
   Worker(*server, "other").call("status");
   server->wait_for_log("agent.evicted class=WorkerC agent=other");
   EXPECT_EQ(server->stop(), kClean);
-  EXPECT_EQ(server->log().find("agent=held"), std::string::npos) << server->log();
+  EXPECT_TRUE(lacks(server->log(), "agent=held"));
 }
 
 TEST_F(FiberKillTest, FinishedWorkIsNeverOfferedAgain) {
@@ -278,7 +271,7 @@ TEST_F(FiberKillTest, FinishedWorkIsNeverOfferedAgain) {
     worker.wait_until([](const Status& now) { return now.runs.at("run-2").finished; });
   }
   EXPECT_EQ(server->stop(), kClean);
-  EXPECT_EQ(server->log().find("fiber:recovery"), std::string::npos) << server->log();
+  EXPECT_TRUE(lacks(server->log(), "fiber:recovery"));
   EXPECT_EQ(recoveries("a"), 0);
   expect_done_once("a", "run-1", 3);
   expect_no_fibers("a");
@@ -293,7 +286,7 @@ TEST_F(FiberKillTest, WorkThatNeverGetsAnywhereIsGivenUpAndKeptAndTheLogSaysSo) 
   server->wait_for_log("fiber:recovery:dead class=WorkerC agent=a ");
   server->wait_for_log("agent.evicted class=WorkerC agent=a reason=idle");
   EXPECT_EQ(server->stop(), kClean);
-  EXPECT_EQ(count(server->log(), "fiber:recovery:attempt"), 0U) << server->log();
+  EXPECT_EQ(times_in(server->log(), "fiber:recovery:attempt"), 0U) << server->log();
   EXPECT_EQ(rows("a", "SELECT dead FROM cf_agents_fibers"), std::vector<std::string>{"1"});
 }
 
@@ -351,7 +344,7 @@ TEST_F(FiberKillTest, AFiberKeepsItsAgentInMemoryAndTheIdleOneLeaves) {
   EXPECT_EQ(server->stop(), kClean);
   const std::string& log = server->log();
   EXPECT_LT(log.find(finished("a", "run-1")), log.find("agent.evicted")) << log;
-  EXPECT_EQ(count(log, "agent.evicted"), 1U) << log;
+  EXPECT_EQ(times_in(log, "agent.evicted"), 1U) << log;
   EXPECT_EQ(recoveries("a"), 0);
   expect_done_once("a", "run-1", 10);
 }
@@ -370,9 +363,7 @@ class BadDirectoryTest : public FiberKillTest {
   static void expect_refusal(ServerProcess& server, const std::string& why) {
     EXPECT_EQ(server.wait(), kFailed) << server.log();
     EXPECT_EQ(server.out(), "");
-    EXPECT_NE(server.log().find("server.start_failed"), std::string::npos) << server.log();
-    EXPECT_NE(server.log().find("data/host.db"), std::string::npos) << server.log();
-    EXPECT_NE(server.log().find(why), std::string::npos) << server.log();
+    EXPECT_TRUE(contains(server.log(), "server.start_failed", "data/host.db", why));
   }
 
   const std::filesystem::path file_ = root_ / "data/host.db";
@@ -402,8 +393,8 @@ TEST_F(BadDirectoryTest, ADirectoryOfAnotherFormatIsRefusedAndNotHarmed) {
     const std::string agent_before = read_file(file_of("a"), kWhole).value();
     const auto server = serve({"--config", "hearth.yaml"});
     expect_refusal(*server, "has data format " + std::to_string(format));
-    EXPECT_NE(server->log().find("Serve this data directory with the version that wrote it"),
-              std::string::npos);
+    EXPECT_TRUE(
+        contains(server->log(), "Serve this data directory with the version that wrote it"));
     EXPECT_EQ(read_file(file_, kWhole).value(), before);
     EXPECT_EQ(read_file(file_of("a"), kWhole).value(), agent_before);
   }

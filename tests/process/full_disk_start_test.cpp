@@ -33,12 +33,8 @@ class FullDiskStartTest : public ProcessTest {
                                      "FULL_DISK=" + fs::canonical(root_).string() + "/data",
                                      "FULL_DISK_WHILE=" + (root_ / "full").string()};
     command.insert(command.end(), variables.begin(), variables.end());
-    command.push_back(built::server().string());
-    for (const char* argument : {"serve", "--listen", "127.0.0.1:0", "--log-format", "human"})
-      command.emplace_back(argument);
-    if (fs::exists(root_ / "hearth.yaml"))
-      command.insert(command.end(), {"--config", "hearth.yaml"});
-    return std::make_unique<ServerProcess>(command, root_);
+    if (!fs::exists(root_ / "hearth.yaml")) return serve_under(command);
+    return serve_under(command, {"--config", "hearth.yaml"});
   }
   [[nodiscard]] std::unique_ptr<ServerProcess> start_ready(
       const std::vector<std::string>& variables = {}) const {
@@ -51,11 +47,6 @@ class FullDiskStartTest : public ProcessTest {
     const Reply refused = request(server, "POST", path);
     EXPECT_EQ(refused.status, 500) << refused.body;
     EXPECT_TRUE(refused.body.starts_with(R"({"error":{"code":)")) << refused.body;
-  }
-  [[nodiscard]] std::string hearth(std::vector<std::string> arguments) const {
-    const auto process = run(std::move(arguments));
-    process->wait();
-    return process->out() + process->log();
   }
 };
 
@@ -103,11 +94,9 @@ TEST_P(FullDiskStartCasesTest, WhatIsStoredIsServedAndWrittenAgainOnceThereIsRoo
   expect_refused(*server, "/agents/counter/a");
   expect_refused(*server, "/agents/counter/new");
   EXPECT_EQ(count(*server, "a"), R"({"count":1})");
-  for (const char* missing : {"what=\"the private copy of a library\"", "what=server.json"}) {
-    EXPECT_NE(server->log().find(missing), std::string::npos) << missing << "\n" << server->log();
-  }
-  EXPECT_NE(hearth({"agents", "counter", "--data", "data"}).find("no server runs"),
-            std::string::npos);
+  EXPECT_TRUE(
+      contains(server->log(), "what=\"the private copy of a library\"", "what=server.json"));
+  EXPECT_TRUE(contains(hearth({"agents", "counter", "--data", "data"}), "no server runs"));
 
   make_room();
   server->wait_for_log("server.disk_has_room");
@@ -115,7 +104,7 @@ TEST_P(FullDiskStartCasesTest, WhatIsStoredIsServedAndWrittenAgainOnceThereIsRoo
   EXPECT_EQ(increment(*server, "a"), R"({"count":2})");
   EXPECT_EQ(increment(*server, "new"), R"({"count":1})");
   EXPECT_EQ(AgentClient(*server, "/agents/counter/b").call("increment"), 2);
-  EXPECT_NE(hearth({"agents", "counter", "--data", "data"}).find("new"), std::string::npos);
+  EXPECT_TRUE(contains(hearth({"agents", "counter", "--data", "data"}), "new"));
   EXPECT_EQ(server->stop(), kClean);
 
   server = start_ready();
@@ -168,9 +157,8 @@ TEST_F(FullDiskStartTest, ANewDataDirectoryNeedsRoom) {
     fill();
     auto server = start(variables);
     EXPECT_EQ(server->wait(), kFailed);
-    EXPECT_NE(server->log().find("server.start_failed"), std::string::npos) << server->log();
-    EXPECT_NE(server->log().find("Make room on the disk"), std::string::npos) << server->log();
-    EXPECT_EQ(server->log().find("backup"), std::string::npos) << server->log();
+    EXPECT_TRUE(contains(server->log(), "server.start_failed", "Make room on the disk"));
+    EXPECT_TRUE(lacks(server->log(), "backup"));
     make_room();
     server = start_ready(variables);
     EXPECT_EQ(increment(*server, "a"), R"({"count":1})");
@@ -192,16 +180,13 @@ TEST_F(FullDiskStartTest, WhatAStartMakesIsMadeLater) {
   fill();
   server = start_ready(kNoFiles);
   EXPECT_EQ(count(*server, "a"), R"({"count":1})");
-  for (const char* missing : {"what=\"the process id in the file `lock`\"",
-                              "what=\"the administrators' token\"", "server.crashes_unknown"}) {
-    EXPECT_NE(server->log().find(missing), std::string::npos) << missing << "\n" << server->log();
-  }
+  EXPECT_TRUE(contains(server->log(), "what=\"the process id in the file `lock`\"",
+                       "what=\"the administrators' token\"", "server.crashes_unknown"));
   make_room();
   server->wait_for_log("server.disk_has_room");
-  EXPECT_NE(hearth({"agents", "counter", "--data", "data"}).find("CLIENTS"), std::string::npos);
-  EXPECT_NE(hearth({"serve", "--data", "data", "--listen", "127.0.0.1:0"})
-                .find("(process " + std::to_string(server->pid()) + ")"),
-            std::string::npos);
+  EXPECT_TRUE(contains(hearth({"agents", "counter", "--data", "data"}), "CLIENTS"));
+  EXPECT_TRUE(contains(hearth({"serve", "--data", "data", "--listen", "127.0.0.1:0"}),
+                       "(process " + std::to_string(server->pid()) + ")"));
   EXPECT_TRUE(fs::exists(root_ / "data/crashes/pending"));
   EXPECT_EQ(server->stop(), kClean);
 }
@@ -215,10 +200,7 @@ class FullDiskLibrariesTest : public FullDiskStartTest {
     put("hearth.yaml", "reload: {quiet_time: 20ms}\n");
   }
 
-  void replace_by_the_one_that_crashes() const {
-    fs::copy_file(built::agent("crashes"), root_ / "plugins/.new");
-    fs::rename(root_ / "plugins/.new", root_ / "plugins/crashes.so");
-  }
+  void replace_by_the_one_that_crashes() const { replace(built::agent("crashes"), "crashes.so"); }
   static std::string crash(const ServerProcess& server) {
     try {
       return request(server, "GET", "/agents/crashes/a?how=segv").body;
@@ -260,8 +242,7 @@ TEST_F(FullDiskLibrariesTest, AVersionWithoutAWayBackIsNotTried) {
 }
 
 TEST_F(FullDiskLibrariesTest, ACrashOfALibraryInMemoryIsToldWithItsName) {
-  fs::remove(root_ / "plugins/crashes.so");
-  install(built::agent("crashes"), "crashes.so");
+  replace(built::agent("crashes"), "crashes.so");
   auto server = start_ready();
   ASSERT_EQ(server->stop(), kClean);
   fill();
@@ -270,10 +251,8 @@ TEST_F(FullDiskLibrariesTest, ACrashOfALibraryInMemoryIsToldWithItsName) {
   EXPECT_EQ(crash(*server), "crashed");
   EXPECT_EQ(server->wait().signal, SIGSEGV);
   server = start_ready();
-  const std::string& log = server->log();
-  const std::size_t told = log.find("server.crashed_before");
-  ASSERT_NE(told, std::string::npos) << log;
-  EXPECT_NE(log.find("stack=\"crashes.so+0x", told), std::string::npos) << log.substr(told, 900);
+  const std::string told = line_of(server->log(), "server.crashed_before");
+  EXPECT_TRUE(contains(told, "stack=\"crashes.so+0x"));
   EXPECT_EQ(server->stop(), kClean);
 }
 

@@ -26,27 +26,17 @@ class LoadContainmentTest : public SupervisedTest {
   [[nodiscard]] std::unique_ptr<ServerProcess> start() const {
     return serve({"--config", "hearth.yaml"});
   }
-  std::string hearth(std::vector<std::string> arguments) const {
-    const auto process = run(std::move(arguments));
-    process->wait();
-    return process->out() + process->log();
+  [[nodiscard]] std::unique_ptr<ServerProcess> start_ready() const {
+    return serve_ready({"--config", "hearth.yaml"});
   }
 
   // The next server serves the other libraries, and logs what to do about this one.
   void expect_contained(ServerProcess& server, std::uint16_t port, const std::string& call) {
     EXPECT_EQ(request(port, "POST", "/agents/counter/" + call).body, R"({"count":1})");
     EXPECT_NE(request(port, "GET", "/agents/faulty/a").status, 200);
-    const std::string& log = server.log();
-    const std::size_t refused = log.rfind("plugin.refused");
-    ASSERT_NE(refused, std::string::npos) << log;
-    const std::string line = log.substr(refused, log.find('\n', refused) - refused);
-    for (const std::string& part : {std::string("faulty.so"), std::string("rule=R2"), " in " + call,
-                                    std::string("hearth quarantine release")})
-      EXPECT_NE(line.find(part), std::string::npos) << part << " in " << line;
-    const std::string list = hearth({"quarantine", "list"});
-    EXPECT_NE(list.find("Faulty"), std::string::npos) << list;
-    EXPECT_NE(list.find("Bystander"), std::string::npos) << list;
-    EXPECT_NE(list.find(" in " + call), std::string::npos) << list;
+    EXPECT_TRUE(contains(line_of(server.log(), "plugin.refused"), "faulty.so", "rule=R2",
+                         " in " + call, "hearth quarantine release"));
+    EXPECT_TRUE(contains(hearth({"quarantine", "list"}), "Faulty", "Bystander", " in " + call));
   }
 };
 
@@ -54,12 +44,12 @@ TEST_F(LoadContainmentTest, ALibraryThatCrashesOnlyInTheServerCostsTheOthersAFew
   let_it("crash init");
   const auto supervisor = supervise({"--config", "hearth.yaml"});
   const std::uint16_t port = wait_for_server(*supervisor, 1);
-  EXPECT_NE(supervisor->log().find("class.quarantined class=Faulty"), std::string::npos);
+  EXPECT_TRUE(contains(supervisor->log(), "class.quarantined class=Faulty"));
   expect_contained(*supervisor, port, "init");
   // Nothing is wrong with it any more, and it is served without a restart.
   mend_it();
-  const std::string said = hearth({"quarantine", "release", "faulty"});
-  EXPECT_NE(said.find("is released and served again"), std::string::npos) << said;
+  EXPECT_TRUE(
+      contains(hearth({"quarantine", "release", "faulty"}), "is released and served again"));
   supervisor->wait_for_log("reload.done class=Bystander");
   EXPECT_EQ(request(port, "GET", "/agents/faulty/a").body, "ok");
   EXPECT_EQ(request(port, "GET", "/agents/bystander/a").body, "ok");
@@ -71,14 +61,12 @@ TEST_F(LoadContainmentTest, WhereverItCrashesAsItIsLoaded) {
   for (const std::string call : {"load", "get_class"}) {
     let_it("crash " + call);
     for (int i = 0; i < 4; ++i) EXPECT_EQ(start()->wait().signal, SIGSEGV) << call;
-    auto server = start();
-    server->wait_until_ready();
+    auto server = start_ready();
     expect_contained(*server, server->port(), call);
     EXPECT_EQ(server->stop(), kClean);
     mend_it();
     hearth({"quarantine", "release", "Bystander"});
-    server = start();
-    server->wait_until_ready();
+    server = start_ready();
     EXPECT_EQ(request(*server, "GET", "/agents/faulty/a").body, "ok") << "released with the other";
     EXPECT_EQ(server->stop(), kClean);
   }
@@ -88,12 +76,10 @@ TEST_F(LoadContainmentTest, AndWhereverItCrashesAsItIsUnloaded) {
   for (const std::string call : {"deinit", "unload"}) {
     let_it("crash " + call);
     for (int i = 0; i < 4; ++i) {
-      const auto server = start();
-      server->wait_until_ready();
+      const auto server = start_ready();
       EXPECT_EQ(server->stop().signal, SIGSEGV) << call;
     }
-    const auto server = start();
-    server->wait_until_ready();
+    const auto server = start_ready();
     expect_contained(*server, server->port(), call);
     EXPECT_EQ(server->stop(), kClean);
     mend_it();
@@ -112,8 +98,7 @@ TEST_F(LoadContainmentTest, OneThatHangsOnlyInTheServerEndsItOnce) {
     } else {
       EXPECT_EQ(server->wait(), (Ending{.status = 3, .signal = 0})) << call;
     }
-    server = start();
-    server->wait_until_ready();
+    server = start_ready();
     expect_contained(*server, server->port(), call);
     EXPECT_EQ(server->stop(), kClean);
     mend_it();
@@ -126,11 +111,9 @@ TEST_F(LoadContainmentTest, OneThatHangsOnlyInTheServerEndsItOnce) {
 TEST_F(LoadContainmentTest, VersionsThatStayInMemoryAreCountedAndLimited) {
   put("hearth.yaml", "reload:\n  quiet_time: 20ms\n  max_pinned: 2\n");
   install(made_for_tests("no_delete"), "stays.so");
-  const auto server = start();
-  server->wait_until_ready();
+  const auto server = start_ready();
   const auto drop = [this](const std::string& library) {
-    std::filesystem::copy_file(made_for_tests(library), root_ / "plugins/.new");
-    std::filesystem::rename(root_ / "plugins/.new", root_ / "plugins/stays.so");
+    replace(made_for_tests(library), "stays.so");
   };
   for (std::size_t i = 1; i <= 2; ++i) {
     drop("plain");
@@ -140,8 +123,8 @@ TEST_F(LoadContainmentTest, VersionsThatStayInMemoryAreCountedAndLimited) {
     drop("no_delete");
     server->wait_for_log("reload.done", 2 * i);
   }
-  EXPECT_NE(request(*server, "GET", "/metrics").body.find("\nhearth_pinned_generations 2\n"),
-            std::string::npos);
+  EXPECT_TRUE(
+      contains(request(*server, "GET", "/metrics").body, "\nhearth_pinned_generations 2\n"));
   drop("no_delete");
   server->wait_for_log("rule=R3");
   EXPECT_NE(server->log().find("restart the server", server->log().find("rule=R3")),

@@ -1,5 +1,6 @@
 // What a scraper sees of durable work: its beginning, a kill, its end.
 
+#include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 #include "support/exposition.hpp"
 
@@ -39,13 +40,8 @@ class MetricsProcessTest : public ProcessTest {
     }
   }
   static void start_run(const ServerProcess& server, int steps, int step_ms) {
-    RawClient client(server.port());
-    ASSERT_EQ(client.upgrade("/agents/research/secret-name").status, 101);
-    client.send(RawClient::text_frame(R"({"type":"rpc","id":"1","method":"start","args":["bees",)" +
-                                      std::to_string(steps) + "," + std::to_string(step_ms) +
-                                      "]}"));
-    while (client.read_text().find(R"("success":true)") == std::string::npos) {
-    }
+    (void)AgentClient(server, "/agents/research/secret-name")
+        .call("start", "[\"bees\"," + std::to_string(steps) + "," + std::to_string(step_ms) + "]");
   }
 };
 
@@ -69,7 +65,7 @@ TEST_F(MetricsProcessTest, ARunOfResearchCanBeFollowedThroughAKillToItsEnd) {
   EXPECT_EQ(steps(seen, "fiber:recovery:detected"), 1);
   EXPECT_EQ(steps(seen, "fiber:recovery:attempt"), 1);
   EXPECT_EQ(seen.value("hearth_alarm_wakes_total"), 1);
-  EXPECT_EQ(request(*server, "GET", "/metrics").body.find("secret-name"), std::string::npos);
+  EXPECT_TRUE(lacks(request(*server, "GET", "/metrics").body, "secret-name"));
 
   start_run(*server, 2, 1);
   wait_until(*server, [](const Exposition& now) { return steps(now, "fiber:run:completed") == 1; });
@@ -78,8 +74,8 @@ TEST_F(MetricsProcessTest, ARunOfResearchCanBeFollowedThroughAKillToItsEnd) {
   for (const char* event :
        {"fiber:run:started", "fiber:run:interrupted", "fiber:recovery:detected",
         "fiber:recovery:attempt", "fiber:recovery:handled", "fiber:run:completed"}) {
-    EXPECT_NE(server->log().find(std::string(event) + " class=Research agent=secret-name fiber="),
-              std::string::npos)
+    EXPECT_TRUE(
+        contains(server->log(), std::string(event) + " class=Research agent=secret-name fiber="))
         << event;
   }
 }

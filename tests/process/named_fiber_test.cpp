@@ -5,20 +5,13 @@
 #include "process/process_fixture.hpp"
 #include "support/built.hpp"
 
-#include <chrono>
 #include <filesystem>
 #include <functional>
-#include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace hearth::testing {
 namespace {
-
-using std::chrono::milliseconds;
-
-constexpr Ending kCrashed{.status = -1, .signal = SIGSEGV};
 
 class NamedFiberProcessTest : public ProcessTest {
  protected:
@@ -30,29 +23,17 @@ class NamedFiberProcessTest : public ProcessTest {
   void give(const std::string& agent_class, const std::string& more) {
     put("classes/" + agent_class + ".yaml", "class: " + agent_class + "\n" + more);
   }
-  void put_in_place(const std::string& library, const std::string& name) {
-    std::filesystem::create_directories(root_ / "plugins");
-    std::filesystem::copy_file(built::agent(library), root_ / "plugins/.new");
-    std::filesystem::rename(root_ / "plugins/.new", root_ / "plugins" / name);
-  }
   // Asks until the answer is as wanted.
   static Json ask_until(AgentClient& agent, const std::string& method, const std::string& arguments,
                         const std::function<bool(const Json&)>& wanted) {
-    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
-    for (;;) {
-      Json now = agent.call(method, arguments);
-      if (wanted(now)) return now;
-      if (std::chrono::steady_clock::now() > deadline)
-        throw std::runtime_error("waited in vain; " + method + " is " + dump_json(now));
-      std::this_thread::sleep_for(milliseconds(2));  // so that the server has the processor
-    }
+    return soon([&] { return agent.call(method, arguments); }, wanted);
   }
 };
 
 // ---- the agents of the first documents ----------------------------------------------------------
 
 TEST_F(NamedFiberProcessTest, TheResearchAgentGoesOnFromItsCheckpointAfterAKill) {
-  put_in_place("seed-agents", "seed-agents.so");
+  replace(built::agent("seed-agents"), "seed-agents.so");
   give("research-agent", "options:\n  step_ms: 50\n");
   for (int kills = 0; kills < 3; ++kills) {
     auto server = serve_agents();
@@ -70,7 +51,7 @@ TEST_F(NamedFiberProcessTest, TheResearchAgentGoesOnFromItsCheckpointAfterAKill)
 }
 
 TEST_F(NamedFiberProcessTest, TheResearchAgentLetsGoWhatWasKilledBeforeItsFirstCheckpoint) {
-  put_in_place("seed-agents", "seed-agents.so");
+  replace(built::agent("seed-agents"), "seed-agents.so");
   give("research-agent", "options:\n  step_ms: 60000\n");
   {
     auto server = serve_agents();
@@ -89,7 +70,7 @@ TEST_F(NamedFiberProcessTest, TheResearchAgentLetsGoWhatWasKilledBeforeItsFirstC
 }
 
 TEST_F(NamedFiberProcessTest, MyAgentMakesEachTurnOnceThoughItIsKilledAgainAndAgain) {
-  put_in_place("seed-agents", "seed-agents.so");
+  replace(built::agent("seed-agents"), "seed-agents.so");
   give("my-agent", "options:\n  step_ms: 10\n");
   std::string id;
   for (int kills = 0; kills < 4; ++kills) {
@@ -117,7 +98,7 @@ TEST_F(NamedFiberProcessTest, MyAgentMakesEachTurnOnceThoughItIsKilledAgainAndAg
 }
 
 TEST_F(NamedFiberProcessTest, ChatsAreRecoveredFirstAndInParallelAfterAKill) {
-  put_in_place("seed-recovery-agents", "seed-recovery-agents.so");
+  replace(built::agent("seed-recovery-agents"), "seed-recovery-agents.so");
   give("chat-first-agent", "options:\n  step_ms: 60000\n");  // nothing ends before the kill
   const std::string path = "/agents/chat-first-agent/a";
   {
@@ -147,7 +128,7 @@ TEST_F(NamedFiberProcessTest, ChatsAreRecoveredFirstAndInParallelAfterAKill) {
 }
 
 TEST_F(NamedFiberProcessTest, WhatWasInterruptedMoreThanTwiceIsGivenUpByItsHook) {
-  put_in_place("seed-recovery-agents", "seed-recovery-agents.so");
+  replace(built::agent("seed-recovery-agents"), "seed-recovery-agents.so");
   const std::string path = "/agents/patient-agent/a";
   auto server = serve_agents();
   const auto id = AgentClient(*server, path).call("begin").get<std::string>();
@@ -169,7 +150,7 @@ TEST_F(NamedFiberProcessTest, WhatWasInterruptedMoreThanTwiceIsGivenUpByItsHook)
 }
 
 TEST_F(NamedFiberProcessTest, AnOrchestratorReadsWhatItsSandboxLoggedWhileNoServerRan) {
-  put_in_place("seed-recovery-agents", "seed-recovery-agents.so");
+  replace(built::agent("seed-recovery-agents"), "seed-recovery-agents.so");
   give("orchestrator-agent", "options:\n  step_ms: 5\n");
   const std::string path = "/agents/orchestrator-agent/a";
   put("session", "one\ntwo\n");
@@ -203,7 +184,7 @@ INSTANTIATE_TEST_SUITE_P(Poisons, PoisonTest, ::testing::Values("poisoned", "eag
 
 TEST_P(PoisonTest, IsDeadBeforeItsClassIsInQuarantineAndOthersGoOn) {
   const std::string agent = std::string("/agents/fragile/") + GetParam();
-  put_in_place("fragile-1", "fragile.so");
+  replace(built::agent("fragile-1"), "fragile.so");
   {
     auto server = serve_agents();
     AgentClient(*server, "/agents/fragile/bystander").call("begin", R"(["steady"])");
@@ -212,18 +193,17 @@ TEST_P(PoisonTest, IsDeadBeforeItsClassIsInQuarantineAndOthersGoOn) {
     if (agent.ends_with("poisoned")) AgentClient(*server, agent).begin("begin", R"(["poison"])");
     EXPECT_EQ(server->wait(), kCrashed) << "its first run";
   }
-  {
-    auto server = serve({"--config", "hearth.yaml"});  // it may end before it is ready
-    EXPECT_EQ(server->wait(), kCrashed) << "its recovery, though nobody asks";
-  }
+  // It may end before it is ready.
+  EXPECT_EQ(serve({"--config", "hearth.yaml"})->wait(), kCrashed)
+      << "its recovery, though nobody asks";
   auto server = serve_agents();
   server->wait_for_log("fiber:recovery:dead");
-  EXPECT_NE(server->log().find("fibers.max_crashes"), std::string::npos) << server->log();
+  EXPECT_TRUE(contains(server->log(), "fibers.max_crashes"));
   server->wait_for_log("steady is finished");
   EXPECT_EQ(AgentClient(*server, agent).call("dead"), 1);
   EXPECT_EQ(AgentClient(*server, "/agents/fragile/bystander").call("done").size(), 20U);
   EXPECT_EQ(AgentClient(*server, "/agents/fragile/bystander").call("dead"), 0);
-  EXPECT_EQ(server->log().find("class.quarantined"), std::string::npos) << server->log();
+  EXPECT_TRUE(lacks(server->log(), "class.quarantined"));
   EXPECT_EQ(server->stop(), kClean);
 }
 
@@ -231,7 +211,7 @@ TEST_P(PoisonTest, IsDeadBeforeItsClassIsInQuarantineAndOthersGoOn) {
 class HealthyFiberTest : public NamedFiberProcessTest {
  protected:
   HealthyFiberTest() {
-    put_in_place("fragile-1", "fragile.so");
+    replace(built::agent("fragile-1"), "fragile.so");
     give("fragile", "fibers:\n  retry_base: 1ms\n");
   }
 
@@ -249,7 +229,7 @@ class HealthyFiberTest : public NamedFiberProcessTest {
   void expect_patient(ServerProcess& server, int dead) {
     server.wait_for_log("patient sleeps");
     EXPECT_EQ(AgentClient(server, kAgent).call("dead"), dead);
-    EXPECT_EQ(server.log().find("class.quarantined"), std::string::npos) << server.log();
+    EXPECT_TRUE(lacks(server.log(), "class.quarantined"));
     EXPECT_EQ(server.stop(), kClean);
   }
 };
@@ -261,10 +241,8 @@ INSTANTIATE_TEST_SUITE_P(Poisons, PoisonBesideTest, ::testing::Values("poison", 
 
 TEST_P(PoisonBesideTest, IsDeadAloneBeforeItsClassIsInQuarantine) {
   begin_with(*serve_agents(), "begin", std::string("[\"") + GetParam() + "\"]");
-  {
-    auto server = serve({"--config", "hearth.yaml"});  // it may end before it is ready
-    EXPECT_EQ(server->wait(), kCrashed) << "its recovery";
-  }
+  // It may end before it is ready.
+  EXPECT_EQ(serve({"--config", "hearth.yaml"})->wait(), kCrashed) << "its recovery";
   auto server = serve_agents();
   server->wait_for_log("fiber:recovery:dead");
   expect_patient(*server, 1);
@@ -286,8 +264,7 @@ TEST_F(HealthyFiberTest, IsNotToBlameForAStartThatCrashes) {
     EXPECT_EQ(server->kill(), kKilled);
   }
   for (int crash = 0; crash < 2; ++crash) {
-    auto server = serve({"--config", "hearth.yaml"});
-    EXPECT_EQ(server->wait(), kCrashed);
+    EXPECT_EQ(serve({"--config", "hearth.yaml"})->wait(), kCrashed);
   }
   std::filesystem::remove(root_ / "trap");
   expect_patient(*serve_agents(), 0);
@@ -316,8 +293,7 @@ INSTANTIATE_TEST_SUITE_P(Poisons, DreadedFiberTest, ::testing::Values("dreaded",
 TEST_P(DreadedFiberTest, IsDeadAloneBeforeItsClassIsInQuarantine) {
   begin_and_kill(GetParam());
   for (const char* const why : {"asked for both", "asked for one", "asked for the same again"}) {
-    auto server = serve({"--config", "hearth.yaml"});
-    EXPECT_EQ(server->wait(), kCrashed) << why;
+    EXPECT_EQ(serve({"--config", "hearth.yaml"})->wait(), kCrashed) << why;
   }
   auto server = serve_agents();
   server->wait_for_log("fiber:recovery:dead");
@@ -328,10 +304,7 @@ TEST_P(DreadedFiberTest, IsDeadAloneBeforeItsClassIsInQuarantine) {
 TEST_F(PlannedFiberTest, NoneIsToBlameForAPlanForSeveral) {
   begin_and_kill("crowded");
   for (int round = 0; round < 2; ++round) {
-    {
-      auto server = serve({"--config", "hearth.yaml"});
-      EXPECT_EQ(server->wait(), kCrashed);
-    }
+    EXPECT_EQ(serve({"--config", "hearth.yaml"})->wait(), kCrashed);
     auto server = serve_agents();
     server->wait_for_log("patient sleeps");
     server->wait_for_log("crowded sleeps");
@@ -341,7 +314,7 @@ TEST_F(PlannedFiberTest, NoneIsToBlameForAPlanForSeveral) {
 }
 
 TEST_F(NamedFiberProcessTest, AFiberWhoseNameAVersionDoesNotKnowSleepsUntilOneComesThatDoes) {
-  put_in_place("fragile-1", "fragile.so");
+  replace(built::agent("fragile-1"), "fragile.so");
   give("fragile", "idle_timeout: 50ms\n");
   auto server = serve_agents();
   {
@@ -349,41 +322,41 @@ TEST_F(NamedFiberProcessTest, AFiberWhoseNameAVersionDoesNotKnowSleepsUntilOneCo
     agent.call("begin", R"(["later"])");
     ask_until(agent, "done", "[]", [](const Json& done) { return done.size() > 2; });
   }
-  put_in_place("fragile-2", "fragile.so");
+  replace(built::agent("fragile-2"), "fragile.so");
   server->wait_for_log("fiber:unknown");
   server->wait_for_log("agent.evicted class=Fragile agent=a reason=idle");
-  put_in_place("fragile-3", "fragile.so");
+  replace(built::agent("fragile-3"), "fragile.so");
   server->wait_for_log("later is finished by 3.0.0");
   EXPECT_EQ(AgentClient(*server, "/agents/fragile/a").call("done").size(), 20U);
   EXPECT_EQ(server->stop(), kClean);
 }
 
 TEST_F(NamedFiberProcessTest, ItGoesOnAlsoIfItsAgentIsInMemoryWhenTheVersionComes) {
-  put_in_place("fragile-1", "fragile.so");
+  replace(built::agent("fragile-1"), "fragile.so");
   auto server = serve_agents();
   AgentClient(*server, "/agents/fragile/a").call("begin", R"(["later"])");
-  put_in_place("fragile-2", "fragile.so");
+  replace(built::agent("fragile-2"), "fragile.so");
   server->wait_for_log("fiber:unknown");
-  put_in_place("fragile-3", "fragile.so");
+  replace(built::agent("fragile-3"), "fragile.so");
   server->wait_for_log("later is finished by 3.0.0");
   EXPECT_EQ(AgentClient(*server, "/agents/fragile/a").call("done").size(), 20U);
   EXPECT_EQ(server->stop(), kClean);
 }
 
 TEST_F(NamedFiberProcessTest, ItGoesOnAlsoIfTheVersionThatKnowsItCameWhileNoServerRan) {
-  put_in_place("fragile-1", "fragile.so");
+  replace(built::agent("fragile-1"), "fragile.so");
   {
     auto server = serve_agents();
     AgentClient(*server, "/agents/fragile/a").call("begin", R"(["later"])");
     EXPECT_EQ(server->kill(), kKilled);
   }
-  put_in_place("fragile-2", "fragile.so");
+  replace(built::agent("fragile-2"), "fragile.so");
   {
     auto server = serve_agents();
     server->wait_for_log("fiber:unknown");
     EXPECT_EQ(server->stop(), kClean);
   }
-  put_in_place("fragile-3", "fragile.so");
+  replace(built::agent("fragile-3"), "fragile.so");
   auto server = serve_agents();
   server->wait_for_log("later is finished by 3.0.0");
   EXPECT_EQ(server->stop(), kClean);

@@ -37,10 +37,8 @@ class ObjectsTest : public ProcessTest {
 
   Reply ask(const std::string& method, const std::string& path, const std::string& body = "",
             bool is_admin = true) const {
-    std::string text = method + " " + path + " HTTP/1.1\r\nHost: localhost\r\n";
-    if (is_admin) text += "Authorization: Bearer " + token_ + "\r\n";
-    text += "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
-    return RawClient(server_->port()).request(text);
+    return request(*server_, method, path,
+                   is_admin ? "Authorization: Bearer " + token_ + "\r\n" : "", body);
   }
   // The data of an answer with this status.
   Json data(int status, const std::string& method, const std::string& path,
@@ -53,12 +51,6 @@ class ObjectsTest : public ProcessTest {
   }
   Json increment(const std::string& id) const {
     return data(200, "POST", "/objects/counter/" + id + "/call/increment", "[]");
-  }
-
-  [[nodiscard]] std::string read_token() const {
-    std::string token = read_file(root_ / "data/admin.token", 4096).value();
-    token.erase(token.find_last_not_of(" \n") + 1);
-    return token;
   }
 
   std::unique_ptr<ServerProcess> server_;

@@ -59,7 +59,7 @@ TEST_F(ObjectsTest, O10_WhatACallHasWrittenSurvivesKillNineWithAndWithoutACheckp
   EXPECT_EQ(increment("a"), 1);
   EXPECT_EQ(data(200, "POST", "/objects/counter/a/checkpoint")["status"], "Active");
   EXPECT_EQ(increment("a"), 2);
-  EXPECT_EQ(server_->kill(), (Ending{.status = -1, .signal = SIGKILL}));
+  EXPECT_EQ(server_->kill(), kKilled);
   server_ = serve_ready({"--config", "hearth.yaml", "--shards", "1"});
   EXPECT_EQ(increment("a"), 3);
 }
@@ -129,9 +129,7 @@ TEST_F(ObjectsTest, AValueAsDeepAsABodyCanHaveItIsKeptAndShown) {
   };
   EXPECT_EQ(data(400, "PATCH", path + "/storage", patch(kDeepest + 1)), "invalid_argument");
   EXPECT_EQ(ask("PATCH", path + "/storage", patch(kDeepest)).status, 200);
-  const Reply shown = ask("GET", path);
-  EXPECT_EQ(shown.status, 200) << shown.body;
-  EXPECT_NE(shown.body.find("\"storage\":" + patch(kDeepest)), std::string::npos);
+  EXPECT_TRUE(answers(ask("GET", path), 200, "\"storage\":" + patch(kDeepest)));
 }
 
 // All its bytes, or those that a path may not hold, in hexadecimal digits.
@@ -345,9 +343,8 @@ TEST_F(ObjectsTest, NoClassOfObjectsTakesThePathOfTheDefinitions) {
   start("objects:\n  all_classes: true\n");
   server_->wait_for_log("class.not_served class=Definitions");
   EXPECT_EQ(data(200, "GET", "/objects/definitions"), Json::array());
-  const Reply refused = ask("POST", "/objects/definitions/a/call/count");
-  EXPECT_EQ(refused.status, 503) << refused.body;
-  EXPECT_NE(refused.body.find("the path of the definitions of classes"), std::string::npos);
+  EXPECT_TRUE(answers(ask("POST", "/objects/definitions/a/call/count"), 503,
+                      "the path of the definitions of classes"));
   EXPECT_EQ(server_->stop(), kClean);
   put("classes/definitions.yaml", "class: Definitions\nobjects: false\n");
   start("objects:\n  all_classes: true\n");

@@ -46,9 +46,9 @@ TEST_F(OperateTest, TailShowsWhatHappensAndStaysWhenTheServerRestarts) {
     (void)increment(*server_, "a");
     if (i < 5) is_seen = false;
   }
-  EXPECT_NE(line_with(*all, "admin.evict").find(R"("agent":"a")"), std::string::npos);
+  EXPECT_TRUE(contains(line_with(*all, "admin.evict"), R"("agent":"a")"));
   const std::string evicted = line_with(*mine, "agent.evicted");
-  EXPECT_NE(evicted.find(" debug "), std::string::npos) << evicted;
+  EXPECT_TRUE(contains(evicted, " debug "));
   server_->kill();
   all->wait_for_log("the server has gone");
   start();
@@ -58,11 +58,11 @@ TEST_F(OperateTest, TailShowsWhatHappensAndStaysWhenTheServerRestarts) {
   for (const auto* const each : {&all, &mine}) {
     (*each)->signal(SIGTERM);
     (void)(*each)->wait();
-    EXPECT_EQ((*each)->out().find(token.substr(0, 20)), std::string::npos);
+    EXPECT_TRUE(lacks((*each)->out(), token.substr(0, 20)));
   }
-  EXPECT_EQ(mine->out().find("agent=b"), std::string::npos);
-  EXPECT_EQ(all->out().find("agent.evicted"), std::string::npos) << "finer than asked for";
-  EXPECT_EQ(run({"tail", "--data", "nowhere"})->wait(), kFailed);
+  EXPECT_TRUE(lacks(mine->out(), "agent=b"));
+  EXPECT_TRUE(lacks(all->out(), "agent.evicted")) << "finer than asked for";
+  EXPECT_EQ(say({"tail", "--data", "nowhere"}).ending, kFailed);
 }
 
 TEST_F(OperateTest, AnAgentIsNamedAsInUrlsOrAsAPersonTypesIt) {
@@ -70,22 +70,19 @@ TEST_F(OperateTest, AnAgentIsNamedAsInUrlsOrAsAPersonTypesIt) {
   put("classes/counter.yaml", "class: counter\naliases: [tally]\n");
   server_ = serve_ready({"--config", "hearth.yaml"});
   EXPECT_EQ(increment(*server_, "a%20b"), R"({"count":1})");
-  EXPECT_NE(ask({"evict", "counter", "a b"}).find("a%20b is"), std::string::npos);
-  EXPECT_NE(ask({"why", "tally/a b"}).find("Counter"), std::string::npos) << "by an alias";
+  EXPECT_TRUE(contains(ask({"evict", "counter", "a b"}), "a%20b is"));
+  EXPECT_TRUE(contains(ask({"why", "tally/a b"}), "Counter")) << "by an alias";
   for (const char* const agent : {"counter/a b", "tally/a b"}) {
     const auto tail = run({"tail", agent, "--since", "10m"});
     (void)line_with(*tail, "admin.evict");
     tail->signal(SIGTERM);
     (void)tail->wait();
   }
-  EXPECT_NE(ask({"audit", "--agent", "a b"}).find("AdminEvict"), std::string::npos);
+  EXPECT_TRUE(contains(ask({"audit", "--agent", "a b"}), "AdminEvict"));
   (void)increment(*server_, "b");
-  const std::string page = ask({"agents", "counter", "--limit", "1", "--data", "data"});
-  EXPECT_NE(page.find("more: hearth agents counter --limit 1 --data data --after a%20b\n"),
-            std::string::npos)
-      << page;
-  EXPECT_NE(refused({"tail", "nothing/a"}).find("no class \"nothing\" is served"),
-            std::string::npos);
+  EXPECT_TRUE(contains(ask({"agents", "counter", "--limit", "1", "--data", "data"}),
+                       "more: hearth agents counter --limit 1 --data data --after a%20b\n"));
+  EXPECT_TRUE(contains(refused({"tail", "nothing/a"}), "no class \"nothing\" is served"));
 }
 
 TEST_F(OperateTest, AnAnswerThatCannotBeWrittenIsAFailure) {
@@ -141,13 +138,11 @@ void WorkTest::walk_fibers(const std::string& path, const std::string& agent) co
   call(path, "begin", R"(["long", null, {"ms": 3600000}])");
   const std::string running = id_of("fibers", agent, "running");
   EXPECT_EQ(json({"fibers", "show", agent, running}).at("record").at("name"), "long");
-  EXPECT_NE(refused({"fibers", "revive", agent, running}).find("its state is running"),
-            std::string::npos);
+  EXPECT_TRUE(contains(refused({"fibers", "revive", agent, running}), "its state is running"));
   EXPECT_EQ(ask({"fibers", "cancel", agent, running, "--note", "enough"}),
             "fiber " + running + " is aborted\n");
   EXPECT_EQ(json({"fibers", "show", agent, running}).at("error"), "enough");
-  EXPECT_NE(refused({"fibers", "cancel", agent, running}).find("settled already"),
-            std::string::npos);
+  EXPECT_TRUE(contains(refused({"fibers", "cancel", agent, running}), "settled already"));
   // One that waits for its next try.
   call(path, "begin", R"(["bad", null, {"steps": 99, "failures": 90, "max_retries": 95}])");
   const std::string waits = id_of("fibers", agent, "pending");
@@ -155,13 +150,12 @@ void WorkTest::walk_fibers(const std::string& path, const std::string& agent) co
     for (int tries = 0; tries < 100; ++tries) {
       const auto tried = run(command);
       if (tried->wait() == kClean) return tried->out();
-      EXPECT_NE(tried->log().find("its state is running"), std::string::npos) << tried->log();
+      EXPECT_TRUE(contains(tried->log(), "its state is running"));
     }
     return std::string("it never waits");
   };
   for (int twice = 0; twice < 2; ++twice)
-    EXPECT_NE(until_it_waits({"fibers", "revive", agent, waits}).find("fiber " + waits),
-              std::string::npos);
+    EXPECT_TRUE(contains(until_it_waits({"fibers", "revive", agent, waits}), "fiber " + waits));
   EXPECT_EQ(until_it_waits({"fibers", "end", agent, waits, "completed", "--result", "[5]"}),
             "fiber " + waits + " is completed\n");
   EXPECT_EQ(json({"fibers", "show", agent, waits}).at("record").at("result"), Json({5}));
@@ -178,11 +172,10 @@ void WorkTest::walk_schedules(const std::string& path, const std::string& agent)
   ASSERT_EQ(made.size(), 1U);
   const auto id = made.at(0).at("id").get<std::string>();
   EXPECT_EQ(made.at(0).at("name"), "note");
-  EXPECT_NE(ask({"schedules", "pause", agent, id}).find("is paused"), std::string::npos);
-  EXPECT_NE(refused({"schedules", "run", agent, id}).find("its state is paused"),
-            std::string::npos);
-  EXPECT_NE(ask({"schedules", "resume", agent, id}).find("is waiting"), std::string::npos);
-  EXPECT_NE(ask({"schedules", "run", agent, id}).find("schedule " + id), std::string::npos);
+  EXPECT_TRUE(contains(ask({"schedules", "pause", agent, id}), "is paused"));
+  EXPECT_TRUE(contains(refused({"schedules", "run", agent, id}), "its state is paused"));
+  EXPECT_TRUE(contains(ask({"schedules", "resume", agent, id}), "is waiting"));
+  EXPECT_TRUE(contains(ask({"schedules", "run", agent, id}), "schedule " + id));
   (void)soon([&] { return call(path, "journal"); },
              [](const Json& seen) { return dump_json(seen).find('x') != std::string::npos; });
   call(path, "later", R"(["note", 86400000, "y"])");
@@ -195,11 +188,10 @@ void WorkTest::walk_schedules(const std::string& path, const std::string& agent)
 void WorkTest::walk_queue(const std::string& agent) const {
   const std::string letter = id_of("queue", agent, "dead");
   EXPECT_EQ(json({"queue", "show", agent, letter}).at("name"), "hopeless");
-  EXPECT_NE(ask({"queue", "retry", agent, letter}).find("item " + letter), std::string::npos);
+  EXPECT_TRUE(contains(ask({"queue", "retry", agent, letter}), "item " + letter));
   EXPECT_EQ(id_of("queue", agent, "dead"), letter) << "it was tried again";
   EXPECT_EQ(ask({"queue", "drop", agent, letter}), "item " + letter + " is removed\n");
-  EXPECT_NE(refused({"queue", "drop", agent, letter}).find("no item has this id"),
-            std::string::npos);
+  EXPECT_TRUE(contains(refused({"queue", "drop", agent, letter}), "no item has this id"));
 }
 
 TEST_F(WorkTest, EachCommandWorksOnLiveAndColdAgentsAndOnSubAgents) {
@@ -228,8 +220,8 @@ TEST_F(WorkTest, EachCommandWorksOnLiveAndColdAgentsAndOnSubAgents) {
   EXPECT_EQ(rows.at("columns").at(1), "n");
   EXPECT_EQ(rows.at("rows").at(0).at(2), Json({{"blob", "00ff"}}));
   EXPECT_EQ(rows.at("rows").at(0).at(3), nullptr);
-  EXPECT_NE(ask({"sql", "DurableAgent/" + sub, "select 'a\x1b[2Jb' as t"}).find("\\u001b[2J"),
-            std::string::npos)
+  EXPECT_TRUE(
+      contains(ask({"sql", "DurableAgent/" + sub, "select 'a\x1b[2Jb' as t"}), "\\u001b[2J"))
       << "no control byte reaches the terminal";
   const std::string many =
       "with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000) ";
@@ -248,19 +240,17 @@ TEST_F(WorkTest, EachCommandWorksOnLiveAndColdAgentsAndOnSubAgents) {
                          "from n) select count(*) from n",
                          "more than 2000 ms"},
                         {"select x from nowhere", "no such table"}}) {
-    EXPECT_NE(refused({"sql", "DurableAgent/a", row.sql}).find(row.why), std::string::npos)
-        << row.sql;
+    EXPECT_TRUE(contains(refused({"sql", "DurableAgent/a", row.sql}), row.why)) << row.sql;
   }
-  EXPECT_NE(refused({"fibers", "list", "DurableAgent/nobody"}).find("there is no agent"),
-            std::string::npos);
-  EXPECT_EQ(run({"fibers", "list", "nobody"})->wait(), kBadUsage);
+  EXPECT_TRUE(contains(refused({"fibers", "list", "DurableAgent/nobody"}), "there is no agent"));
+  EXPECT_EQ(say({"fibers", "list", "nobody"}).ending, kBadUsage);
   for (const std::vector<std::string>& empty :
        {std::vector<std::string>{"fibers", "cancel", "DurableAgent/a", ""},
         {"queue", "drop", "DurableAgent/a", ""},
         {"fibers", "show", "DurableAgent/a", ""},
         {"destroy", "DurableAgent", "", "--yes"}})
-    EXPECT_EQ(run(empty)->wait(), kBadUsage) << empty.at(1) << ": a variable that is not set";
-  EXPECT_EQ(run({"fibers", "explode", "DurableAgent/a", "x"})->wait(), kBadUsage);
+    EXPECT_EQ(say(empty).ending, kBadUsage) << empty.at(1) << ": a variable that is not set";
+  EXPECT_EQ(say({"fibers", "explode", "DurableAgent/a", "x"}).ending, kBadUsage);
   server_->stop();
 
   // Without its library.
@@ -271,10 +261,8 @@ TEST_F(WorkTest, EachCommandWorksOnLiveAndColdAgentsAndOnSubAgents) {
   EXPECT_EQ(json({"sql", "DurableAgent/d", "select 1 as one"}).at("rows"), Json({{1}}));
   EXPECT_EQ(json({"sql", "DurableAgent/d", "select 1e999, -1e999"}).at("rows"),
             Json::array({Json::array({"Infinity", "-Infinity"})}));
-  const std::string audit = ask({"audit", "-n", "200"});
-  for (const char* const each : {"AdminWorkChanged", R"("action":"revive")", R"("note":"enough")",
-                                 R"("outcome":)", "AdminSql", "select 1 as one"})
-    EXPECT_NE(audit.find(each), std::string::npos) << each;
+  EXPECT_TRUE(contains(ask({"audit", "-n", "200"}), "AdminWorkChanged", R"("action":"revive")",
+                       R"("note":"enough")", R"("outcome":)", "AdminSql", "select 1 as one"));
 }
 
 TEST_F(WorkTest, APageGoesOnWhereTheLastOneEndedWhateverHasBecomeOfItsLast) {
@@ -303,8 +291,7 @@ TEST_F(WorkTest, APageGoesOnWhereTheLastOneEndedWhateverHasBecomeOfItsLast) {
   const auto first = ids("queue", "", 2);
   (void)ask({"queue", "drop", agent, items.at(1)});
   EXPECT_EQ(ids("queue", first.at(2), 100), (std::vector<std::string>{items.at(2), ""}));
-  EXPECT_NE(refused({"queue", "list", agent, "--after", "item/nothing"}).find("after"),
-            std::string::npos);
+  EXPECT_TRUE(contains(refused({"queue", "list", agent, "--after", "item/nothing"}), "after"));
 }
 
 TEST_F(WorkTest, AScheduleThatMovesBetweenTwoPagesIsInOneOfThem) {

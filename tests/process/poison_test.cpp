@@ -22,43 +22,39 @@ class PoisonedWorkTest : public ProcessTest, public ::testing::WithParamInterfac
  protected:
   PoisonedWorkTest() {
     put("hearth.yaml", "log:\n  level: debug\n");
-    std::filesystem::create_directories(root_ / "plugins");
-    std::filesystem::copy_file(built::agent("poison"), root_ / "plugins/poison.so");
+    install(built::agent("poison"), "poison.so");
   }
   // What `hearth why` says of the agent "bad", once the server has it in this state.
   [[nodiscard]] std::string soon(const std::string& state) const {
     for (;;) {
-      const auto why = run({"why", "poison/bad", "--json"});
-      EXPECT_EQ(why->wait(), kClean) << why->log();
-      if (why->out().find("\"state\":\"" + state) != std::string::npos) return why->out();
+      std::string told = ask({"why", "poison/bad", "--json"});
+      if (contains(told, "\"state\":\"" + state)) return told;
     }
   }
 };
 
 TEST_P(PoisonedWorkTest, IsSetAsideBeforeItsClassIsInQuarantine) {
-  constexpr Ending kBySegfault{.status = -1, .signal = SIGSEGV};
   {
     auto server = serve_ready({"--config", "hearth.yaml"});
     AgentClient(*server, "/agents/poison/bad")
         .begin("give",
                std::string("[\"") + GetParam().kind + "\",\"" + GetParam().callback + "\"]");
-    EXPECT_EQ(server->wait(), kBySegfault) << "its first run";
+    EXPECT_EQ(server->wait(), kCrashed) << "its first run";
   }
-  {
-    auto server = serve({"--config", "hearth.yaml"});  // it may end before it is ready
-    EXPECT_EQ(server->wait(), kBySegfault) << "its second run, though nobody asks";
-  }
+  // It may end before it is ready.
+  EXPECT_EQ(serve({"--config", "hearth.yaml"})->wait(), kCrashed)
+      << "its second run, though nobody asks";
   auto server = serve_ready({"--config", "hearth.yaml"});
   server->wait_for_log(GetParam().line);
-  EXPECT_NE(server->log().find("fibers.max_crashes"), std::string::npos) << server->log();
+  EXPECT_TRUE(contains(server->log(), "fibers.max_crashes"));
   EXPECT_EQ(AgentClient(*server, "/agents/poison/good").call("hello"), 1);
   for (const char* const state : {"live", "cold"}) {
     if (std::string(GetParam().wait).empty()) break;
     if (std::string(state) == "cold") EXPECT_EQ(run({"evict", "poison", "bad"})->wait(), kClean);
     const std::string told = soon(state);
-    EXPECT_NE(told.find(std::string("\"kind\":\"") + GetParam().wait), std::string::npos) << told;
+    EXPECT_TRUE(contains(told, std::string("\"kind\":\"") + GetParam().wait));
   }
-  EXPECT_EQ(server->log().find("class.quarantined"), std::string::npos) << server->log();
+  EXPECT_TRUE(lacks(server->log(), "class.quarantined"));
   EXPECT_EQ(server->stop(), kClean);
 }
 

@@ -47,10 +47,7 @@ class ReloadCopyTest : public ProcessTest {
     ASSERT_EQ(tool.wait(), kClean) << tool.log();
   }
   [[nodiscard]] std::size_t logged(std::string_view text) const {
-    std::size_t times = 0;
-    for (std::size_t at = 0; (at = server_->log().find(text, at)) != std::string::npos; ++at)
-      ++times;
-    return times;
+    return times_in(server_->log(), text);
   }
 
   std::unique_ptr<ServerProcess> server_;

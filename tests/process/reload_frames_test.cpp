@@ -45,8 +45,7 @@ class ReloadFramesTest : public VersionedTest {
 
 TEST_F(ReloadFramesTest, FramesThatWaitForTheNewVersionAreAnsweredByItInOrder) {
   start_with_gate();
-  Client client(*server_, "a");
-  EXPECT_EQ(client.call("version"), "1.0.0");
+  Client client(*server_, "a", "1.0.0");
   begin_leaving_for("2");
   send_and_wait_until_read(client, 0, kFewerThanThat);
   client.send_numbers(kFewerThanThat, kFarMore);
@@ -56,10 +55,8 @@ TEST_F(ReloadFramesTest, FramesThatWaitForTheNewVersionAreAnsweredByItInOrder) {
 
 TEST_F(ReloadFramesTest, SoAreThoseOfEachOfTwoClients) {
   start_with_gate();
-  Client one(*server_, "a");
-  Client two(*server_, "a");
-  EXPECT_EQ(one.call("version"), "1.0.0");
-  EXPECT_EQ(two.call("version"), "1.0.0");
+  Client one(*server_, "a", "1.0.0");
+  Client two(*server_, "a", "1.0.0");
   begin_leaving_for("2");
   send_and_wait_until_read(one, 0, kFewerThanThat);
   send_and_wait_until_read(two, 0, kFewerThanThat);
@@ -74,8 +71,7 @@ TEST_F(ReloadFramesTest, SoAreThoseOfEachOfTwoClients) {
 
 TEST_F(ReloadFramesTest, CallsAndFramesOfOneClientKeepTheirOrderToo) {
   start_with_gate();
-  Client client(*server_, "a");
-  EXPECT_EQ(client.call("version"), "1.0.0");
+  Client client(*server_, "a", "1.0.0");
   begin_leaving_for("2");
   for (int i = 0; i < kFewerThanThat; ++i) {
     client.begin_as(std::to_string(i), "add");
@@ -137,10 +133,8 @@ TEST_F(ReloadFramesTest, ClientsThatNeverStopSendingGetEachAnswerOnceAndInOrder)
 
 TEST_F(ReloadFramesTest, CallsBeyondTheBoundAreRefusedAndOthersAreNotHarmed) {
   start_with_gate(", max_waiting: 5");
-  Client client(*server_, "a");
-  Client neighbour(*server_, "a");
-  EXPECT_EQ(client.call("version"), "1.0.0");
-  EXPECT_EQ(neighbour.call("version"), "1.0.0");
+  Client client(*server_, "a", "1.0.0");
+  Client neighbour(*server_, "a", "1.0.0");
   begin_leaving_for("2");
   for (int i = 1; i <= 8; ++i) client.begin_as(std::to_string(i), "add");
   for (int i = 6; i <= 8; ++i) {
@@ -150,8 +144,8 @@ TEST_F(ReloadFramesTest, CallsBeyondTheBoundAreRefusedAndOthersAreNotHarmed) {
   }
   const Reply refused = request(*server_, "GET", "/agents/versioned/a");
   EXPECT_EQ(refused.status, 503);
-  EXPECT_NE(refused.head.find("Retry-After: "), std::string::npos) << refused.head;
-  EXPECT_NE(refused.body.find("too many requests wait for this agent"), std::string::npos);
+  EXPECT_TRUE(contains(refused.head, "Retry-After: "));
+  EXPECT_TRUE(contains(refused.body, "too many requests wait for this agent"));
   // Frames of a client that has sent little wait all the same, and other agents go on.
   neighbour.send_numbers(0, kFewerThanThat);
   EXPECT_EQ(Client(*server_, "b").call("version"), "2.0.0");
@@ -168,10 +162,8 @@ TEST_F(ReloadFramesTest, CallsBeyondTheBoundAreRefusedAndOthersAreNotHarmed) {
 
 TEST_F(ReloadFramesTest, AClientThatSendsTooMuchIsNotReadFromUntilItsAgentIsBack) {
   start_with_gate();
-  Client client(*server_, "a");
-  Client neighbour(*server_, "a");
-  EXPECT_EQ(client.call("version"), "1.0.0");
-  EXPECT_EQ(neighbour.call("version"), "1.0.0");
+  Client client(*server_, "a", "1.0.0");
+  Client neighbour(*server_, "a", "1.0.0");
   begin_leaving_for("2");
   client.send_numbers(0, kFarMore);
   client.ping();

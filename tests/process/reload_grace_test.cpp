@@ -22,16 +22,13 @@ class ReloadGraceTest : public VersionedTest {
   // What a command says that an administrator gives.
   [[nodiscard]] std::string says(std::vector<std::string> arguments) const {
     arguments.insert(arguments.end(), {"--data", "data"});
-    const auto command = run(arguments);
-    EXPECT_EQ(command->wait(), kClean);
-    return command->out();
+    return ask(arguments);
   }
 };
 
 TEST_F(ReloadGraceTest, WhatOnEvictWritesWithinItsGraceIsThereOnTheNewVersion) {
   start_with("60s", "evict_ms: 300");
-  Client client(*server_, "a");
-  EXPECT_EQ(client.call("version"), "1.0.0");
+  Client client(*server_, "a", "1.0.0");
   replace("2");
   server_->wait_for_log("leaving");
   EXPECT_EQ(client.call("farewells"), Json::array({"1.0.0 begun", "1.0.0 done"}));
@@ -40,8 +37,7 @@ TEST_F(ReloadGraceTest, WhatOnEvictWritesWithinItsGraceIsThereOnTheNewVersion) {
 
 TEST_F(ReloadGraceTest, OnEvictThatTakesLongerIsCutOffAndTheNewVersionComes) {
   start_with("300ms", "evict_ms: 60000");
-  Client client(*server_, "a");
-  EXPECT_EQ(client.call("version"), "1.0.0");
+  Client client(*server_, "a", "1.0.0");
   const auto began = std::chrono::steady_clock::now();
   replace("2");
   server_->wait_for_log("leaving");
@@ -63,75 +59,67 @@ TEST_F(ReloadGraceTest, ACallThatEndsWithinTheGraceIsAnsweredByTheVersionThatItB
   server_->wait_for_log("leaving");
   other.begin("version");
   open("held");
-  const Json answer = caller.answer();
-  EXPECT_EQ(answer.value("result", Json()), "1.0.0") << dump_json(answer);
+  EXPECT_EQ(caller.result(), "1.0.0");
   open("left");
-  EXPECT_EQ(other.answer().value("result", Json()), "2.0.0") << "what came meanwhile has waited";
+  EXPECT_EQ(other.result(), "2.0.0") << "what came meanwhile has waited";
   EXPECT_EQ(caller.call("attempts", arguments("hold")), 1);
 }
 
 // The watcher, or an earlier `hearth reload`, may have begun the reload already.
 TEST_F(ReloadGraceTest, AReloadTellsOfAVersionThatIsComingInAlreadyAndWaitsForIt) {
   start_with("60s", "evict_gate: \"" + gate("left") + "\"");
-  Client client(*server_, "a");
-  EXPECT_EQ(client.call("version"), "1.0.0");
+  Client client(*server_, "a", "1.0.0");
   replace("2");
   server_->wait_for_log("leaving");
   const std::string coming = "version 2.0.0 (generation 2) is coming in";
-  EXPECT_NE(says({"reload"}).find(coming), std::string::npos);
-  EXPECT_NE(says({"reload", "versioned"}).find(coming), std::string::npos);
+  EXPECT_TRUE(contains(says({"reload"}), coming));
+  EXPECT_TRUE(contains(says({"reload", "versioned"}), coming));
   const auto waiting = run({"reload", "--wait", "--data", "data"});
   open("left");
   EXPECT_EQ(waiting->wait(), kClean);
-  EXPECT_EQ(says({"agents", "versioned"}).find("1.0.0"), std::string::npos);
+  EXPECT_TRUE(lacks(says({"agents", "versioned"}), "1.0.0"));
   server_->wait_for_log("reload.done");
 }
 
 TEST_F(ReloadGraceTest, AnAdministratorTakesBackAVersionThatComesIn) {
   start_with("60s", "evict_gate: \"" + gate("left") + "\"");
-  Client client(*server_, "a");
-  EXPECT_EQ(client.call("version"), "1.0.0");
+  Client client(*server_, "a", "1.0.0");
   replace("2");
   server_->wait_for_log("leaving");
-  EXPECT_NE(says({"take-back", "versioned"}).find("the one before goes on"), std::string::npos);
+  EXPECT_TRUE(contains(says({"take-back", "versioned"}), "the one before goes on"));
   open("left");
   EXPECT_EQ(client.call("version"), "1.0.0");
-  EXPECT_NE(says({"plugins"}).find("an administrator has taken it back"), std::string::npos);
+  EXPECT_TRUE(contains(says({"plugins"}), "an administrator has taken it back"));
 }
 
 TEST_F(ReloadGraceTest, OrOneInItsProbationAndItsAgentsKeepWhatTheyHaveStored) {
   start_with("1s", "");
   Client client(*server_, "a");
-  const auto refused = [this] {
-    const auto command = run({"take-back", "versioned", "--data", "data"});
-    EXPECT_EQ(command->wait(), kFailed);
-    return command->log();
-  };
-  EXPECT_NE(refused().find("not on trial"), std::string::npos);
+  const std::vector<std::string> take_back{"take-back", "versioned", "--data", "data"};
+  EXPECT_TRUE(contains(refused(take_back), "not on trial"));
   EXPECT_EQ(client.call("add"), 1);
   replace_and_wait("2");
   EXPECT_EQ(client.call("add"), 2);
   (void)says({"take-back", "versioned"});
   wait_for_version(client, "1.0.0");
   EXPECT_EQ(client.call("add"), 3);
-  EXPECT_NE(refused().find("not on trial"), std::string::npos);
-  EXPECT_EQ(run({"reload", "--wait", "--data", "data"})->wait(), kClean);
+  EXPECT_TRUE(contains(refused(take_back), "not on trial"));
+  (void)says({"reload", "--wait"});
   EXPECT_EQ(client.call("version"), "2.0.0") << "an administrator tries it again";
 }
 
 TEST_F(ReloadGraceTest, AReloadTellsOfSettingsThatAreComingInAlreadyAndWaitsForThem) {
   start_with("60s", "evict_gate: \"" + gate("left") + "\"");
-  Client client(*server_, "a");
-  EXPECT_EQ(client.call("version"), "1.0.0");
+  Client client(*server_, "a", "1.0.0");
   put("classes/versioned.yaml", "class: Versioned\nevict_grace: 60s\n");
   server_->wait_for_log("leaving");
   const std::string coming = "new settings of Versioned (options.evict_gate) are coming in";
-  EXPECT_NE(says({"reload"}).find(coming), std::string::npos);
-  EXPECT_NE(says({"reload", "versioned"}).find(coming), std::string::npos);
+  EXPECT_TRUE(contains(says({"reload"}), coming));
+  EXPECT_TRUE(contains(says({"reload", "versioned"}), coming));
   const auto waiting = run({"reload", "--wait", "--data", "data"});
   open("left");
   EXPECT_EQ(waiting->wait(), kClean);
-  EXPECT_NE(says({"plugins", "--json"}).find("\"moving\":[]"), std::string::npos);
+  EXPECT_TRUE(contains(says({"plugins", "--json"}), "\"moving\":[]"));
   server_->wait_for_log("config.done");
 }
 
@@ -157,8 +145,7 @@ TEST_F(ReloadGraceTest, OneThatDoesNotIsToldToTryAgainWhenTheGraceIsOver) {
 
 TEST_F(ReloadGraceTest, WithoutAGraceOnEvictIsNotAsked) {
   start_with("0s", "evict_ms: 60000");
-  Client client(*server_, "a");
-  EXPECT_EQ(client.call("version"), "1.0.0");
+  Client client(*server_, "a", "1.0.0");
   replace_and_wait("2");
   EXPECT_EQ(client.call("version"), "2.0.0");
   EXPECT_EQ(client.call("farewells"), Json::array());

@@ -29,8 +29,8 @@ class ReloadTest : public VersionedTest {
   void expect_strangers_are_to_come_back() const {
     const Reply reply = request(*server_, "GET", "/agents/versioned/b");
     EXPECT_EQ(reply.status, 503);
-    EXPECT_NE(reply.head.find("Retry-After: "), std::string::npos) << reply.head;
-    EXPECT_NE(reply.body.find("is not loaded now"), std::string::npos) << reply.body;
+    EXPECT_TRUE(contains(reply.head, "Retry-After: "));
+    EXPECT_TRUE(contains(reply.body, "is not loaded now"));
     RawClient socket(server_->port());
     EXPECT_EQ(socket.request(RawClient::upgrade_text("/agents/versioned/b")).status, 503);
     EXPECT_EQ(request(*server_, "GET", "/agents/nobody/b").status, 400) << "a name never known";
@@ -38,8 +38,7 @@ class ReloadTest : public VersionedTest {
 };
 
 TEST_F(ReloadTest, ANewVersionAnswersOnTheOldSocket) {
-  Client client(*server_, "a");
-  EXPECT_EQ(client.call("version"), "1.0.0");
+  Client client(*server_, "a", "1.0.0");
   EXPECT_EQ(client.call("add"), 1);
   replace_and_wait("2");
   EXPECT_EQ(client.call("version"), "2.0.0");
@@ -47,8 +46,7 @@ TEST_F(ReloadTest, ANewVersionAnswersOnTheOldSocket) {
 }
 
 TEST_F(ReloadTest, ALibraryWrittenInPlaceIsReplacedAsWell) {
-  Client client(*server_, "a");
-  EXPECT_EQ(client.call("version"), "1.0.0");
+  Client client(*server_, "a", "1.0.0");
   {
     std::ifstream from(version_file("2"), std::ios::binary);
     std::ofstream to(file(), std::ios::binary | std::ios::trunc);
@@ -62,23 +60,20 @@ TEST_F(ReloadTest, OnlyTheAgentsOfTheClassMove) {
   install(bundled("counter"), "counter.so");
   server_->wait_for_log("reload.done", ++reloads_);
   EXPECT_EQ(increment(*server_, "x"), R"({"count":1})");
-  Client client(*server_, "a");
-  EXPECT_EQ(client.call("version"), "1.0.0");
+  Client client(*server_, "a", "1.0.0");
   replace_and_wait("2");
   EXPECT_EQ(increment(*server_, "x"), R"({"count":2})");
-  EXPECT_EQ(server_->log().find("agent=x reason=code_update"), std::string::npos);
+  EXPECT_TRUE(lacks(server_->log(), "agent=x reason=code_update"));
 }
 
 TEST_F(ReloadTest, R10_AFiberGoesOnOnTheNewVersion) {
   Client client(*server_, "a");
   client.call("work", "[100000,10]");  // longer than any replacement takes
-  const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
-  while (client.call("steps").size() < 5 && std::chrono::steady_clock::now() < deadline) {
-  }
+  const auto look = [&client] { return client.call("steps"); };
+  (void)soon(look, [](const Json& steps) { return steps.size() >= 5; });
   replace_and_wait("2");
-  Json steps = client.call("steps");
-  while (steps.back().at("version") != "2.0.0" && std::chrono::steady_clock::now() < deadline)
-    steps = client.call("steps");
+  const Json steps =
+      soon(look, [](const Json& now) { return now.back().at("version") == "2.0.0"; });
   for (std::size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(steps[i].at("step"), i + 1);
   EXPECT_EQ(steps.front().at("version"), "1.0.0");
   EXPECT_EQ(steps.back().at("version"), "2.0.0");
@@ -86,8 +81,7 @@ TEST_F(ReloadTest, R10_AFiberGoesOnOnTheNewVersion) {
 }
 
 TEST_F(ReloadTest, FramesThatComeMeanwhileAreAnsweredInOrder) {
-  Client client(*server_, "a");
-  EXPECT_EQ(client.call("version"), "1.0.0");
+  Client client(*server_, "a", "1.0.0");
   replace("2");
   // Until the new version answers: each frame once, in order, by one version after the other.
   bool moved = false;
@@ -109,7 +103,7 @@ TEST_F(ReloadTest, ACallInProgressIsToldToTryAgain) {
   replace_and_wait("2");
   const Json answer = client.answer();
   EXPECT_EQ(answer.at("success"), false);
-  EXPECT_NE(answer.at("error").get<std::string>().find("try again"), std::string::npos);
+  EXPECT_TRUE(contains(answer.at("error").get<std::string>(), "try again"));
   EXPECT_EQ(client.call("version"), "2.0.0");
 }
 
@@ -122,9 +116,8 @@ TEST_F(ReloadTest, ARequestInProgressIsToldToTryAgain) {
   replace_and_wait("2");
   const Reply reply = socket.read_reply();
   EXPECT_EQ(reply.status, 503);
-  EXPECT_NE(reply.head.find("Retry-After: "), std::string::npos) << reply.head;
-  EXPECT_NE(reply.body.find("the agent was evicted (code_update); try again"), std::string::npos)
-      << reply.body;
+  EXPECT_TRUE(contains(reply.head, "Retry-After: "));
+  EXPECT_TRUE(contains(reply.body, "the agent was evicted (code_update); try again"));
   EXPECT_EQ(request(*server_, "GET", "/agents/versioned/a").body, "2.0.0");
 }
 
@@ -134,8 +127,7 @@ TEST_F(ReloadTest, AnIdempotentCallInProgressIsAnsweredByTheNewVersion) {
   client.begin("slow_get", "[60000]");
   wait_for_attempt(other, "slow_get");
   replace_and_wait("2");
-  const Json answer = client.answer();
-  EXPECT_EQ(answer.value("result", Json()), "2.0.0") << dump_json(answer);
+  EXPECT_EQ(client.result(), "2.0.0");
   EXPECT_EQ(other.call("attempts", R"(["slow_get"])"), 2);
   EXPECT_EQ(client.call("version"), "2.0.0") << "and there is no second answer to it";
 }
@@ -163,8 +155,7 @@ TEST_F(ReloadTest, AnIdempotentCallWaitsForALibraryThatComesBack) {
   std::filesystem::remove(file());
   server_->wait_for_log("reload.removed");
   replace_and_wait("2");
-  const Json answer = client.answer();
-  EXPECT_EQ(answer.value("result", Json()), "2.0.0") << dump_json(answer);
+  EXPECT_EQ(client.result(), "2.0.0");
 }
 
 TEST_F(ReloadTest, ALibraryThatIsRefusedLeavesTheOldOne) {
@@ -177,22 +168,18 @@ TEST_F(ReloadTest, ALibraryThatIsRefusedLeavesTheOldOne) {
 }
 
 TEST_F(ReloadTest, AVersionThatComesWhileAnotherOneComesInIsTheOneThatStays) {
-  Client client(*server_, "a");
-  EXPECT_EQ(client.call("version"), "1.0.0");
+  Client client(*server_, "a", "1.0.0");
   replace("2");
   server_->wait_for_log("plugin.loaded", 2);
   replace("3");
   server_->wait_for_log("reload.done class=Versioned version=3.0.0");
   EXPECT_EQ(client.call("version"), "3.0.0");
-  EXPECT_EQ(server_->log().find("plugin.refused"), std::string::npos);
+  EXPECT_TRUE(lacks(server_->log(), "plugin.refused"));
   // The figure follows the line of the log.
-  const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
-  std::string metrics;
-  do {
-    metrics = request(*server_, "GET", "/metrics").body;
-  } while (metrics.find("\nhearth_reloads_total 2\n") == std::string::npos &&
-           std::chrono::steady_clock::now() < deadline);
-  EXPECT_NE(metrics.find("\nhearth_reloads_total 2\n"), std::string::npos);
+  (void)soon([this] { return Json(request(*server_, "GET", "/metrics").body); },
+             [](const Json& now) {
+               return contains(now.get<std::string>(), "\nhearth_reloads_total 2\n");
+             });
 }
 
 TEST_F(ReloadTest, AVersionOnWhichAgentsFailIsTakenBack) {
@@ -214,13 +201,11 @@ TEST_F(ReloadTest, RemovedAndPutBackClientsNoticeOnlyAWait) {
   expect_strangers_are_to_come_back();
   client.begin("add");
   replace_and_wait("2");
-  const Json answer = client.answer();
-  EXPECT_EQ(answer.value("result", Json()), 2) << dump_json(answer);
+  EXPECT_EQ(client.result(), 2);
 }
 
 TEST_F(ReloadTest, ClientsOfALibraryThatStaysAwayAreClosed) {
-  Client client(*server_, "a");
-  EXPECT_EQ(client.call("version"), "1.0.0");
+  Client client(*server_, "a", "1.0.0");
   std::filesystem::remove(file());
   const Frame end = client.close_frame();
   EXPECT_EQ(end.close_code(), 1012);
@@ -243,7 +228,7 @@ TEST_F(ReloadTest, AfterARestartWithoutItsLibraryClientsOfAClassWithAgentsAreToC
   server_->stop();
   std::filesystem::resize_file(file(), std::filesystem::file_size(file()) / 2);
   server_ = serve_ready({"--config", "hearth.yaml"});
-  EXPECT_NE(server_->log().find("plugin.refused"), std::string::npos);
+  EXPECT_TRUE(contains(server_->log(), "plugin.refused"));
   expect_strangers_are_to_come_back();
   replace_and_wait("1");
   EXPECT_EQ(Client(*server_, "a").call("add"), 2);
@@ -266,8 +251,7 @@ TEST_F(ReloadTest, AHangupLooksAtOnceAlsoWithoutAWatch) {
   put("hearth.yaml", "reload: {watch: false}\n");
   server_->stop();
   server_ = serve_ready({"--config", "hearth.yaml"});
-  Client client(*server_, "a");
-  EXPECT_EQ(client.call("version"), "1.0.0");
+  Client client(*server_, "a", "1.0.0");
   replace("2");
   server_->signal(SIGHUP);
   server_->wait_for_log("reload.done");

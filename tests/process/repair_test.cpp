@@ -1,6 +1,7 @@
 // Files of agents that are lost or restored from a backup: what the server refuses, and how
 // `hearth repair` mends them.
 
+#include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 
 #include <filesystem>
@@ -34,13 +35,14 @@ class RepairTest : public ProcessTest {
     return found.at(0);
   }
 
-  // `hearth repair`, its status and all that it says.
-  Ending repair(std::string& said, std::vector<std::string> arguments = {}) const {
-    arguments.insert(arguments.begin(), {"repair", "--data", "data"});
-    const auto process = run(arguments);
-    const Ending ending = process->wait();
-    said = process->out() + process->log();
-    return ending;
+  // Whether `hearth repair` ends so, and says all of these.
+  template <class... Parts>
+  [[nodiscard]] ::testing::AssertionResult repair(const std::vector<std::string>& more,
+                                                  const Ending& ending,
+                                                  const Parts&... parts) const {
+    std::vector<std::string> arguments{"repair", "--data", "data"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return says(arguments, ending, parts...);
   }
 
   void serve_and_stop() const {
@@ -89,17 +91,14 @@ TEST_P(LostFileTest, AnAgentThatHasStoredDataIsRefusedUntilItsLossIsAccepted) {
     const auto server = serve_ready();
     const Reply refused = request(*server, "POST", "/agents/counter/a");
     EXPECT_EQ(refused.status, 503) << refused.body;
-    EXPECT_EQ(refused.body.find("data/"), std::string::npos) << refused.body;
+    EXPECT_TRUE(lacks(refused.body, "data/"));
     EXPECT_EQ(increment(*server, "b"), R"({"count":1})");
     server->wait_for_log(file.filename().native() + " " + GetParam().told);
     server->wait_for_log("hearth repair --forget-missing");
     EXPECT_EQ(server->stop(), kClean);
   }
-  std::string said;
-  EXPECT_EQ(repair(said), kFailed);
-  EXPECT_NE(said.find(R"(MISSING    Counter "a")"), std::string::npos) << said;
-  EXPECT_EQ(repair(said, {"--forget-missing"}), kClean);
-  EXPECT_NE(said.find(R"(forgotten  Counter "a")"), std::string::npos) << said;
+  EXPECT_TRUE(repair({}, kFailed, R"(MISSING    Counter "a")"));
+  EXPECT_TRUE(repair({"--forget-missing"}, kClean, R"(forgotten  Counter "a")"));
   const auto server = serve_ready();
   EXPECT_EQ(increment(*server, "a"), R"({"count":1})") << "a new agent";
   EXPECT_EQ(increment(*server, "b"), R"({"count":2})");
@@ -136,15 +135,12 @@ TEST_P(LostDirectoryTest, AServerWithoutTheDirectoryOfItsAgentsDoesNotStartUntil
   {
     const auto server = serve();
     EXPECT_EQ(server->wait(), kFailed);
-    EXPECT_NE(server->log().find("data/host.db"), std::string::npos) << server->log();
-    EXPECT_NE(server->log().find(GetParam().told), std::string::npos) << server->log();
-    EXPECT_NE(server->log().find("hearth repair"), std::string::npos) << server->log();
+    EXPECT_TRUE(contains(server->log(), "data/host.db", GetParam().told, "hearth repair"));
   }
-  std::string said;
-  EXPECT_EQ(repair(said), kClean);
-  EXPECT_NE(said.find(R"(listed     Counter "a")"), std::string::npos) << said;
-  EXPECT_EQ(repair(said), kClean);
-  EXPECT_EQ(said, "1 agents have files, 0 of them were not listed\n") << "nothing is left to do";
+  EXPECT_TRUE(repair({}, kClean, R"(listed     Counter "a")"));
+  const Said again = say({"repair", "--data", "data"});
+  EXPECT_EQ(again.ending, kClean);
+  EXPECT_EQ(again.all(), "1 agents have files, 0 of them were not listed\n") << "nothing to do";
   const auto server = serve_ready();
   EXPECT_EQ(increment(*server, "a"), R"({"count":2})");
 }
@@ -158,23 +154,15 @@ INSTANTIATE_TEST_SUITE_P(Files, LostDirectoryTest,
 TEST_F(RepairTest, WorkOfAnAgentThatComesBackFromABackupIsDoneWithoutAClient) {
   {
     const auto server = serve_ready();
-    RawClient client(server->port());
-    ASSERT_EQ(client.upgrade("/agents/reminders/a").status, 101);
-    client.send(RawClient::text_frame(
-        R"({"type":"rpc","id":"it","method":"remind_in","args":["tea",0.8]})"));
-    std::string text = client.read_text();
-    while (text.find(R"("id":"it")") == std::string::npos) text = client.read_text();
+    (void)AgentClient(*server, "/agents/reminders/a").call("remind_in", R"(["tea",0.8])");
     EXPECT_EQ(server->stop(), kClean);
   }
   const fs::path file = only_file();
   const fs::path backup = root_ / "backup.db";
   fs::rename(file, backup);
-  std::string said;
-  EXPECT_EQ(repair(said, {"--forget-missing"}), kClean) << said;
+  EXPECT_TRUE(repair({"--forget-missing"}, kClean));
   fs::rename(backup, file);
-  EXPECT_EQ(repair(said), kClean) << said;
-  EXPECT_NE(said.find(R"(listed     Reminders "a")"), std::string::npos) << said;
-  EXPECT_NE(said.find(R"(scheduled  Reminders "a")"), std::string::npos) << said;
+  EXPECT_TRUE(repair({}, kClean, R"(listed     Reminders "a")", R"(scheduled  Reminders "a")"));
   const auto server = serve_ready({"--log-level", "debug"});
   server->wait_for_log("schedule:execute");
 }
@@ -186,25 +174,16 @@ TEST_F(RepairTest, WhatIsNoAgentsFileIsNamedAndLeftAlone) {
   const fs::path text = file.parent_path() / "text.db";
   fs::copy_file(file, copy);
   std::ofstream{text} << std::string(9000, 't');
-  std::string said;
-  EXPECT_EQ(repair(said), kFailed);
-  EXPECT_NE(said.find("copy.db: it is the file of another agent, and belongs at"),
-            std::string::npos)
-      << said;
-  EXPECT_NE(said.find("DAMAGED    " + (fs::canonical(root_) / "data").native()), std::string::npos)
-      << said;
-  EXPECT_NE(said.find("text.db: "), std::string::npos) << said;
+  EXPECT_TRUE(repair({}, kFailed, "copy.db: it is the file of another agent, and belongs at",
+                     "DAMAGED    " + (fs::canonical(root_) / "data").native(), "text.db: "));
   EXPECT_EQ(fs::file_size(text), 9000U);
   EXPECT_TRUE(fs::exists(copy));
 }
 
 TEST_F(RepairTest, ARunningServerAndAWrongDirectoryAreRefused) {
-  std::string said;
-  EXPECT_EQ(repair(said), kFailed);
-  EXPECT_NE(said.find("there is no data directory"), std::string::npos) << said;
+  EXPECT_TRUE(repair({}, kFailed, "there is no data directory"));
   const auto server = serve_ready();
-  EXPECT_EQ(repair(said), kFailed);
-  EXPECT_NE(said.find("is in use by another server"), std::string::npos) << said;
+  EXPECT_TRUE(repair({}, kFailed, "is in use by another server"));
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ TEST_F(RequestBodyTest, AnAgentThatIsEvictedWhileItReadsAnswersAndTheNextReads) 
   agent.call("leave");
   const Reply reply = client.read_reply();
   EXPECT_EQ(reply.status, 503);
-  EXPECT_NE(reply.head.find("Connection: close"), std::string::npos);
+  EXPECT_TRUE(contains(reply.head, "Connection: close"));
   RawClient next(server_->port());
   EXPECT_EQ(next.request(head("a", 4) + "next").body, "4");
 }

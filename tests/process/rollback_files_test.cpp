@@ -14,16 +14,13 @@ namespace fs = std::filesystem;
 
 TEST_F(RollbackTest, AFileThatWasHalfWrittenWhenTheServerEndedCostsNothing) {
   auto server = start();
-  replace_by_the_one_that_crashes();
-  server->wait_for_log("reload.done");
-  server->signal(SIGKILL);
-  server->wait();
+  replace_by_the_one_that_crashes(*server);
+  server->kill();
   fs::resize_file(root_ / "plugins/crashes.so", fs::file_size(agent_library("crashes")) / 2);
   server = start();
   EXPECT_EQ(ask(*server, "segv"), "ok");
-  EXPECT_NE(server->log().find("rule=E2"), std::string::npos) << server->log();
-  replace_by_the_one_that_crashes();
-  server->wait_for_log("reload.done class=Crashes version=1.0.0");
+  EXPECT_TRUE(contains(server->log(), "rule=E2"));
+  replace_by_the_one_that_crashes(*server);
   EXPECT_EQ(server->stop(), kClean);
 }
 
@@ -43,7 +40,7 @@ TEST_F(RollbackTest, AFileThatMayNotBeReadCostsNothingAfterARestart) {
   fs::permissions(root_ / "plugins/crashes.so", fs::perms{0644});
   server = start();
   EXPECT_EQ(ask(*server, "segv"), "ok");
-  EXPECT_EQ(trials(), "[]");
+  EXPECT_EQ(trials(), Json::array());
   EXPECT_EQ(server->stop(), kClean);
 }
 
@@ -54,9 +51,7 @@ TEST_F(RollbackTest, AnotherVersionThatWasPutThereWhileNoServerRanIsOnTrialToo) 
   put("fault", "crash load");
   install(made_for_tests("faulty_when_served"), "crashes.so");
   EXPECT_EQ(serve({"--config", "hearth.yaml"})->wait().signal, SIGSEGV);
-  server = start();
-  EXPECT_EQ(ask(*server, "segv"), "ok");
-  EXPECT_EQ(server->stop(), kClean);
+  expect_mended_start();
 }
 
 TEST_F(RollbackTest, TheFirstOfTwoThatEndedTheServerIsNotTriedAgain) {
@@ -80,9 +75,7 @@ TEST_F(RollbackTest, AFileThatIsTakenAwayAndPutBackIsWhatItWas) {
   server->wait_for_log("reload.begun");
   EXPECT_EQ(ask(*server, "segv"), "ok") << "the version before";
   EXPECT_EQ(server->stop(), kClean);
-  server = start();
-  EXPECT_EQ(ask(*server, "segv"), "ok");
-  EXPECT_EQ(server->stop(), kClean);
+  expect_mended_start();
 }
 
 TEST_F(RollbackTest, WhatComesInThePlaceOfAFileThatWasGoneIsOnTrial) {
@@ -92,11 +85,8 @@ TEST_F(RollbackTest, WhatComesInThePlaceOfAFileThatWasGoneIsOnTrial) {
   server->wait_for_log("reload.removed");
   replace_by_the_one_that_crashes();
   server->wait_for_log("reload.begun");
-  crash(*server, "segv");
-  EXPECT_EQ(server->wait().signal, SIGSEGV);
-  server = start();
-  EXPECT_EQ(ask(*server, "segv"), "ok");
-  EXPECT_EQ(server->stop(), kClean);
+  expect_crash(*server);
+  expect_mended_start();
 }
 
 TEST_F(RollbackTest, TheDirectoryMayBeSpelledInAnyWay) {
@@ -118,9 +108,7 @@ TEST_F(RollbackTest, WhoseFileIsAwayAfterTheCrashIsCondemnedAllTheSame) {
   server = start();
   EXPECT_EQ(server->stop(), kClean);
   fs::rename(root_ / "elsewhere", root_ / "plugins/crashes.so");
-  server = start();
-  EXPECT_EQ(ask(*server, "segv"), "ok");
-  EXPECT_EQ(server->stop(), kClean);
+  expect_mended_start();
 }
 
 TEST_F(RollbackTest, ANewerSchemaThatEnoughAgentsHaveHasNoWayBack) {
@@ -137,9 +125,8 @@ TEST_F(RollbackTest, ANewerSchemaThatEnoughAgentsHaveHasNoWayBack) {
 TEST_F(RollbackTest, WithADamagedLedgerTheServerServesAndSaysWhatIsMissing) {
   put("data/versions.json", "no list\n");
   const auto server = start();
-  EXPECT_NE(server->log().find("server.versions_unknown"), std::string::npos) << server->log();
-  replace_by_the_one_that_crashes();
-  server->wait_for_log("reload.done");
+  EXPECT_TRUE(contains(server->log(), "server.versions_unknown"));
+  replace_by_the_one_that_crashes(*server);
   EXPECT_EQ(server->stop(), kClean);
 }
 

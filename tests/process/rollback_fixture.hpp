@@ -9,13 +9,11 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -36,8 +34,7 @@ class RollbackTest : public SupervisedTest {
   }
   // The version that crashes comes, and ends the server: "segv" or "hang".
   void replace_and_crash(ServerProcess& server, const std::string& how) const {
-    replace_by_the_one_that_crashes();
-    server.wait_for_log("reload.done");
+    replace_by_the_one_that_crashes(server);
     crash(server, how);
     const Ending end = server.wait();
     if (how == "segv") EXPECT_EQ(end.signal, SIGSEGV);
@@ -55,16 +52,17 @@ class RollbackTest : public SupervisedTest {
   // Only for tests of a hang: a crash with a record that the disk delays would count as a hang.
   void let_a_hang_end_the_server() const { configure("", "hard_hang: 400ms"); }
   [[nodiscard]] std::unique_ptr<ServerProcess> start() const {
-    auto server = serve({"--config", "hearth.yaml"});
-    server->wait_until_ready();
-    return server;
+    return serve_ready({"--config", "hearth.yaml"});
   }
   // As `mv` does.
   void replace(const std::filesystem::path& library) const {
-    std::filesystem::copy_file(library, root_ / "plugins/.new");
-    std::filesystem::rename(root_ / "plugins/.new", root_ / "plugins/crashes.so");
+    ProcessTest::replace(library, "crashes.so");
   }
   void replace_by_the_one_that_crashes() const { replace(agent_library("crashes")); }
+  void replace_by_the_one_that_crashes(ServerProcess& server) const {
+    replace_by_the_one_that_crashes();
+    server.wait_for_log("reload.done class=Crashes version=1.0.0");
+  }
 
   static std::string ask(const ServerProcess& server, const std::string& how) {
     return request(server, "GET", "/agents/crashes/a?how=" + how).body;
@@ -77,35 +75,30 @@ class RollbackTest : public SupervisedTest {
   static void crash(const Server& server, const std::string& how) {
     EXPECT_THROW((void)request(server, "GET", "/agents/crashes/a?how=" + how), std::runtime_error);
   }
-  std::string hearth(std::vector<std::string> arguments) const {
-    const auto process = run(std::move(arguments));
-    process->wait();
-    return process->out() + process->log();
+  static void expect_crash(ServerProcess& server, const std::string& how = "segv") {
+    crash(server, how);
+    EXPECT_EQ(server.wait().signal, SIGSEGV) << how;
+  }
+  // The next server serves the version that does not crash.
+  void expect_mended_start() const {
+    const auto server = start();
+    EXPECT_EQ(ask(*server, "segv"), "ok");
+    EXPECT_EQ(server->stop(), kClean);
   }
   // Those in the ledger.
-  [[nodiscard]] std::string trials() const {
-    const auto ledger =
-        parse_json(read_file(root_ / "data/versions.json", 1U << 20U).value()).value();
-    return dump_json(ledger.at("trials"));
+  [[nodiscard]] Json trials() const {
+    return parse_json(read_file(root_ / "data/versions.json", 1U << 20U).value())
+        .value()
+        .at("trials");
   }
   // Waits until a version is proven.
   void wait_for_no_trial() const {
-    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
-    while (trials() != "[]") {
-      if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error(trials());
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
+    (void)soon([this] { return trials(); }, [](const Json& now) { return now.empty(); });
   }
   void expect_taken_back(ServerProcess& server, const std::string& reason) const {
     server.wait_for_log("reload.taken_back");
-    const std::string& log = server.log();
-    const std::size_t at = log.rfind("reload.taken_back");
-    const std::string line = log.substr(at, log.find('\n', at) - at);
-    EXPECT_NE(line.find(reason), std::string::npos) << line;
-    EXPECT_NE(line.find("hearth reload"), std::string::npos) << line;
-    const std::string list = hearth({"plugins"});
-    EXPECT_NE(list.find(reason), std::string::npos) << list;
-    EXPECT_NE(list.find("1.0.1"), std::string::npos) << list;
+    EXPECT_TRUE(contains(line_of(server.log(), "reload.taken_back"), reason, "hearth reload"));
+    EXPECT_TRUE(contains(hearth({"plugins"}), reason, "1.0.1"));
   }
 };
 

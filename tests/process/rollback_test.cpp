@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
@@ -37,7 +36,7 @@ TEST_F(RollbackTest, SoIsOneThatCrashesWhileAgentsTryIt) {
   replace_by_the_one_that_crashes();
   port = wait_for_server(*supervisor, 2);
   EXPECT_EQ(request(port, "GET", "/agents/crashes/a").body, "ok");
-  EXPECT_EQ(supervisor->log().find("reload.done"), std::string::npos);
+  EXPECT_TRUE(lacks(supervisor->log(), "reload.done"));
   expect_taken_back(*supervisor, "it ended the server (SIGSEGV in start) when it was tried");
   EXPECT_EQ(supervisor->stop(), kClean);
 }
@@ -62,8 +61,7 @@ TEST_F(RollbackTest, SoIsOneThatHangsAndItsReleaseIsAnotherTry) {
   server = start();
   EXPECT_EQ(ask(*server, "hang"), "ok");
   expect_taken_back(*server, "it ended the server (hung in request) when it was tried");
-  const std::string said = hearth({"quarantine", "release", "crashes"});
-  EXPECT_NE(said.find("version 1.0.0 is coming in"), std::string::npos) << said;
+  EXPECT_TRUE(contains(hearth({"quarantine", "release", "crashes"}), "version 1.0.0 is coming in"));
   server->wait_for_log("reload.done class=Crashes version=1.0.0");
   EXPECT_EQ(server->stop(), kClean);
 }
@@ -77,12 +75,9 @@ TEST_F(RollbackTest, AReleaseWhileNoServerRunsIsAnotherTryAtTheNextStart) {
   hearth({"quarantine", "release", "crashes"});
   configure("");
   server = start();
-  EXPECT_EQ(server->log().find("reload.taken_back"), std::string::npos) << server->log();
-  crash(*server, "segv");
-  EXPECT_EQ(server->wait().signal, SIGSEGV) << "the new one";
-  server = start();
-  EXPECT_EQ(ask(*server, "segv"), "ok") << "it was on trial again";
-  EXPECT_EQ(server->stop(), kClean);
+  EXPECT_TRUE(lacks(server->log(), "reload.taken_back"));
+  expect_crash(*server);  // the new one
+  expect_mended_start();  // it was on trial again
 }
 
 TEST_F(RollbackTest, TheVersionBeforeServesAtEveryStartUntilTheFileChanges) {
@@ -101,7 +96,7 @@ TEST_F(RollbackTest, TheVersionBeforeServesAtEveryStartUntilTheFileChanges) {
   EXPECT_EQ(ask(*server, "segv"), "ok");
   EXPECT_EQ(server->stop(), kClean);
   server = start();
-  EXPECT_EQ(server->log().find("reload.taken_back"), std::string::npos) << server->log();
+  EXPECT_TRUE(lacks(server->log(), "reload.taken_back"));
   EXPECT_EQ(server->stop(), kClean);
 }
 
@@ -118,7 +113,7 @@ TEST_F(RollbackTest, SeveralVersionsInAMinuteGoBackOneByOne) {
     EXPECT_EQ(server->wait().signal, SIGSEGV);
     server = start();
     const std::string served = "class.served class=Fragile version=";
-    EXPECT_NE(server->log().find(served + goes_on), std::string::npos) << server->log();
+    EXPECT_TRUE(contains(server->log(), served + goes_on));
   }
   EXPECT_EQ(server->stop(), kClean);
 }
@@ -127,68 +122,55 @@ TEST_F(RollbackTest, WhoAsksForAReloadTriesItAgain) {
   auto server = start();
   replace_and_crash(*server, "segv");
   server = start();
-  const std::string said = hearth({"reload", "crashes"});
-  EXPECT_NE(said.find("1.0.0"), std::string::npos) << said;
+  EXPECT_TRUE(contains(hearth({"reload", "crashes"}), "1.0.0"));
   server->wait_for_log("reload.done class=Crashes version=1.0.0");
-  crash(*server, "segv");
-  EXPECT_EQ(server->wait().signal, SIGSEGV);
-  server = start();
-  EXPECT_EQ(ask(*server, "segv"), "ok");
-  EXPECT_EQ(server->stop(), kClean);
+  expect_crash(*server);
+  expect_mended_start();
 }
 
 TEST_F(RollbackTest, AVersionIsShownAsOnTrialUntilItIsProven) {
   configure(", probation: 10s");
   auto server = start();
-  EXPECT_NE(hearth({"plugins"}).find("current"), std::string::npos);
-  replace_by_the_one_that_crashes();
-  server->wait_for_log("reload.done");
+  EXPECT_TRUE(contains(hearth({"plugins"}), "current"));
+  replace_by_the_one_that_crashes(*server);
   const std::string said = hearth({"plugins"});
-  EXPECT_NE(said.find("on_trial"), std::string::npos) << said;
-  EXPECT_EQ(said.find("current"), std::string::npos) << said;
+  EXPECT_TRUE(contains(said, "on_trial"));
+  EXPECT_TRUE(lacks(said, "current"));
   EXPECT_EQ(server->stop(), kClean);
   configure(", probation: 0s");
   server = start();
   wait_for_no_trial();
-  EXPECT_NE(hearth({"plugins"}).find("current"), std::string::npos);
+  EXPECT_TRUE(contains(hearth({"plugins"}), "current"));
   EXPECT_EQ(server->stop(), kClean);
 }
 
 TEST_F(RollbackTest, AVersionThatIsProvenStays) {
   configure(", probation: 0s");
   auto server = start();
-  replace_by_the_one_that_crashes();
-  server->wait_for_log("reload.done");
+  replace_by_the_one_that_crashes(*server);
   wait_for_no_trial();
-  crash(*server, "segv");
-  EXPECT_EQ(server->wait().signal, SIGSEGV);
+  expect_crash(*server);
   server = start();
-  crash(*server, "segv");
-  EXPECT_EQ(server->wait().signal, SIGSEGV) << "there is no way back";
+  expect_crash(*server);  // there is no way back
 }
 
 // ---- which version is to blame ------------------------------------------------------------------
 
 TEST_F(RollbackTest, AKillIsNobodysFaultAndTheTrialGoesOn) {
   auto server = start();
-  replace_by_the_one_that_crashes();
-  server->wait_for_log("reload.done");
+  replace_by_the_one_that_crashes(*server);
   server->signal(SIGKILL);
   EXPECT_EQ(server->wait().signal, SIGKILL);
   server = start();
-  crash(*server, "segv");
-  EXPECT_EQ(server->wait().signal, SIGSEGV) << "the new one serves";
-  server = start();
-  EXPECT_EQ(ask(*server, "segv"), "ok") << "and was still on trial";
-  EXPECT_EQ(server->stop(), kClean);
+  expect_crash(*server);  // the new one serves
+  expect_mended_start();  // and was still on trial
 }
 
 TEST_F(RollbackTest, AfterARestartTheTrialEndsAsWell) {
   auto server = start();
-  replace_by_the_one_that_crashes();
-  server->wait_for_log("reload.done");
+  replace_by_the_one_that_crashes(*server);
   EXPECT_EQ(server->stop(), kClean);
-  EXPECT_NE(trials(), "[]");
+  EXPECT_NE(trials(), Json::array());
   configure(", probation: 10ms");
   server = start();
   wait_for_no_trial();
@@ -206,10 +188,9 @@ TEST_F(RollbackTest, AFileThatIsRefusedKeepsNobodyFromTheVersionBeforeEvenAfterA
   EXPECT_EQ(server->stop(), kClean);
   server = start();
   EXPECT_EQ(ask(*server, "segv"), "ok");
-  EXPECT_NE(server->log().find("reload.taken_back"), std::string::npos) << server->log();
+  EXPECT_TRUE(contains(server->log(), "reload.taken_back"));
   // The whole file, and the server has no reason against it.
-  replace_by_the_one_that_crashes();
-  server->wait_for_log("reload.done class=Crashes version=1.0.0");
+  replace_by_the_one_that_crashes(*server);
   EXPECT_EQ(server->stop(), kClean);
 }
 
@@ -237,8 +218,7 @@ TEST_F(RollbackTest, TheFirstAgentsThatWakeJudgeAVersionThatNobodyCouldTry) {
   server->wait_for_log("reload.taken_back");
   server->wait_for_log("reload.done class=Versioned version=1.0.0");
   EXPECT_EQ(version_of(*server), "1.0.0");
-  EXPECT_NE(server->log().find("5 of the first 5 agents that woke could not start on it"),
-            std::string::npos);
+  EXPECT_TRUE(contains(server->log(), "5 of the first 5 agents that woke could not start on it"));
   EXPECT_EQ(server->stop(), kClean);
   server = start();
   EXPECT_EQ(version_of(*server), "1.0.0") << "after a restart too";
@@ -258,8 +238,7 @@ TEST_F(RollbackTest, SoDoTheyIfOnlySomeLived) {
     EXPECT_EQ(request(*server, "GET", "/agents/versioned/" + name).status, 503) << name;
   server->wait_for_log("reload.done class=Versioned version=1.0.0");
   EXPECT_EQ(client.call("version"), "1.0.0");
-  server->signal(SIGKILL);
-  server->wait();
+  server->kill();
 }
 
 TEST_F(RollbackTest, SoDoThoseThatWakeWhileOthersAreStillOnTheirWay) {
@@ -271,23 +250,22 @@ TEST_F(RollbackTest, SoDoThoseThatWakeWhileOthersAreStillOnTheirWay) {
   AgentClient busy(*server, "/agents/versioned/busy");
   AgentClient other(*server, "/agents/versioned/busy");
   busy.begin("hold", dump_json(Json::array({until})));
-  const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
-  while (other.call("attempts", R"(["hold"])") == 0)
-    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+  (void)soon([&] { return other.call("attempts", R"(["hold"])"); },
+             [](const Json& attempts) { return attempts > 0; });
   replace(agent_library("versioned-picky"));
   server->wait_for_log("reload.begun class=Versioned version=4.1.0");
-  while (version_of(*server) != "4.1.0") ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+  (void)soon([&] { return version_of(*server); },
+             [](const Json& found) { return found == "4.1.0"; });
   // Before the second answer the trial has been looked at, and is over.
   for (int i = 0; i < 2; ++i) hearth({"reload", "versioned"});
   for (const std::string name : {"b", "c", "d", "e", "f"})
     EXPECT_EQ(request(*server, "GET", "/agents/versioned/" + name).status, 503) << name;
-  EXPECT_EQ(server->log().find("reload.done"), std::string::npos) << "one is on its way";
+  EXPECT_TRUE(lacks(server->log(), "reload.done")) << "one is on its way";
   put("until", "");
-  EXPECT_EQ(busy.answer().value("result", Json()), "1.0.0");
+  EXPECT_EQ(busy.result(), "1.0.0");
   server->wait_for_log("reload.done class=Versioned version=1.0.0");
   EXPECT_EQ(version_of(*server), "1.0.0") << "it has left the version that failed";
-  server->signal(SIGKILL);
-  server->wait();
+  server->kill();
 }
 
 TEST_F(RollbackTest, AnAgentThatTriesAgainAndAgainIsOneThatFails) {
@@ -301,7 +279,7 @@ TEST_F(RollbackTest, AnAgentThatTriesAgainAndAgainIsOneThatFails) {
   for (int i = 0; i < 6; ++i)
     EXPECT_EQ(request(*server, "GET", "/agents/versioned/b").status, 503) << i;
   wait_for_no_trial();
-  EXPECT_EQ(server->log().find("reload.taken_back"), std::string::npos) << server->log();
+  EXPECT_TRUE(lacks(server->log(), "reload.taken_back"));
   EXPECT_EQ(server->stop(), kClean);
 }
 
@@ -338,12 +316,11 @@ TEST_F(RollbackTest, WithFewerAgentsTheEndOfItsProbationDecides) {
 TEST_F(RollbackTest, AVersionOnWhichTheFirstOnesStartIsProvenWhenItsProbationEnds) {
   configure(", probation: 500ms, trial_agents: 2");
   const auto server = start();
-  replace_by_the_one_that_crashes();
-  server->wait_for_log("reload.done class=Crashes version=1.0.0");
+  replace_by_the_one_that_crashes(*server);
   for (const std::string name : {"b", "c"})
     EXPECT_EQ(request(*server, "GET", "/agents/crashes/" + name).body, "ok");
   wait_for_no_trial();
-  EXPECT_EQ(server->log().find("reload.taken_back"), std::string::npos) << server->log();
+  EXPECT_TRUE(lacks(server->log(), "reload.taken_back"));
   EXPECT_EQ(server->stop(), kClean);
 }
 

@@ -17,9 +17,7 @@ class RolloutTest : public VersionedTest {
  protected:
   // The versions that have agents in memory.
   [[nodiscard]] std::set<std::string> versions_in_memory() const {
-    const auto command = run({"agents", "versioned", "--json", "--config", "hearth.yaml"});
-    EXPECT_EQ(command->wait(), kClean) << command->log();
-    const Json page = parse_json(command->out()).value();
+    const Json page = parse_json(ask({"agents", "versioned", "--json"})).value();
     std::set<std::string> versions;
     for (const Json& agent : page.at("agents")) {
       const std::string version = agent.value("version", "");
@@ -55,8 +53,7 @@ TEST_P(RolloutDrainTest, IdleAgentsMoveAtOnceAndABusyOneWhenItsCallHasEnded) {
   EXPECT_EQ(asking.call("version"), "1.0.0") << "the other call is still in progress";
   EXPECT_EQ(versions_in_memory(), (std::set<std::string>{"1.0.0", "2.0.0"}));
   open("held");
-  const Json answer = busy.answer();
-  EXPECT_EQ(answer.value("result", Json()), "1.0.0") << dump_json(answer);
+  EXPECT_EQ(busy.result(), "1.0.0");
   EXPECT_EQ(busy.call("version"), "2.0.0");
   EXPECT_EQ(busy.call("attempts", arguments("hold")), 1);
   server_->wait_for_log("reload.done class=Versioned version=2.0.0");
@@ -80,8 +77,7 @@ TEST_P(RolloutDrainTest, CallsThatNeverEndAreEndedAtTheDeadline) {
   EXPECT_EQ(asking.call("version"), "2.0.0");
   wait_for_attempt(asking, "hold_get", 2);
   open("held");
-  const Json again = repeated.answer();
-  EXPECT_EQ(again.value("result", Json()), "2.0.0") << dump_json(again);
+  EXPECT_EQ(repeated.result(), "2.0.0");
   server_->wait_for_log("reload.done class=Versioned version=2.0.0");
 }
 
@@ -116,16 +112,10 @@ TEST_F(RolloutTest, WhatAFailingVersionHasInterruptedGoesOnOnTheVersionBefore) {
   connecting.send("hello");
   Client calling(*server_, "a");
   calling.begin("slow_get", "[60000]");
-  const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
-  for (const char* what : {R"(["slow_get"])", R"(["connect"])"}) {
-    while (other.call("attempts", what) == 0) {
-      ASSERT_LT(std::chrono::steady_clock::now(), deadline);
-    }
-  }
+  for (const char* what : {"slow_get", "connect"}) wait_for_attempt(other, what);
   replace("bad");
   server_->wait_for_log("reload.taken_back");
-  const Json answer = calling.answer();
-  EXPECT_EQ(answer.value("result", Json()), "1.0.0") << dump_json(answer);
+  EXPECT_EQ(calling.result(), "1.0.0");
   EXPECT_EQ(connecting.read(), "connected 1.0.0");
   EXPECT_EQ(connecting.read(), "1.0.0 hello");
   EXPECT_EQ(other.call("version"), "1.0.0");
@@ -134,17 +124,14 @@ TEST_F(RolloutTest, WhatAFailingVersionHasInterruptedGoesOnOnTheVersionBefore) {
 TEST_F(RolloutTest, AThirdVersionFindsAgentsOfOneOtherOnly) {
   put("classes/versioned.yaml", "class: Versioned\nevict_grace: 60s\noptions: {evict_ms: 60000}\n");
   start("reload: {quiet_time: 50ms}\nlimits: {shutdown_grace: 100ms}\n");
-  Client first(*server_, "first");
-  EXPECT_EQ(first.call("version"), "1.0.0");
+  Client first(*server_, "first", "1.0.0");
   replace("2");
   server_->wait_for_log("reload.begun class=Versioned version=2.0.0");
-  Client second(*server_, "second");
-  EXPECT_EQ(second.call("version"), "2.0.0");
+  Client second(*server_, "second", "2.0.0");
   EXPECT_EQ(versions_in_memory(), (std::set<std::string>{"1.0.0", "2.0.0"}));
   replace("3");
   server_->wait_for_log("reload.begun class=Versioned version=3.0.0");
-  Client third(*server_, "third");
-  EXPECT_EQ(third.call("version"), "3.0.0");
+  Client third(*server_, "third", "3.0.0");
   EXPECT_EQ(versions_in_memory(), (std::set<std::string>{"2.0.0", "3.0.0"}));
   replace("1");
   server_->wait_for_log("reload.begun class=Versioned version=1.0.0");

@@ -1,5 +1,6 @@
 // Which threads of a server wait for the device: never a shard, at any durability.
 
+#include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 
 #include <algorithm>
@@ -22,12 +23,9 @@ class ShardSyncsTest : public ProcessTest, public ::testing::WithParamInterface<
   }
 
   [[nodiscard]] std::unique_ptr<ServerProcess> serve_recorded() const {
-    auto server = std::make_unique<ServerProcess>(
-        std::vector<std::string>{"env", "LD_PRELOAD=" + built::sync_recorder().string(),
-                                 "SYNC_RECORD=" + record_.string(), built::server().string(),
-                                 "serve", "--listen", "127.0.0.1:0", "--log-format", "human",
-                                 "--shards", "1", "--log-level", "debug"},
-        root_);
+    auto server = serve_under(
+        {"env", "LD_PRELOAD=" + built::sync_recorder().string(), "SYNC_RECORD=" + record_.string()},
+        {"--shards", "1", "--log-level", "debug"});
     server->wait_until_ready();
     return server;
   }
@@ -40,13 +38,6 @@ class ShardSyncsTest : public ProcessTest, public ::testing::WithParamInterface<
     }
     return calls;
   }
-  static void call(RawClient& client, const std::string& method, const std::string& arguments) {
-    client.send(RawClient::text_frame(R"({"type":"rpc","id":"1","method":")" + method +
-                                      R"(","args":)" + arguments + "}"));
-    std::string text;
-    while (text.find(R"("type":"rpc")") == std::string::npos) text = client.read_text();
-    EXPECT_NE(text.find(R"("success":true)"), std::string::npos) << text;
-  }
 
   const std::filesystem::path record_ = root_ / "syncs";
 };
@@ -54,25 +45,22 @@ class ShardSyncsTest : public ProcessTest, public ::testing::WithParamInterface<
 TEST_P(ShardSyncsTest, NoShardCallsWhatWaitsForTheDevice) {
   const auto server = serve_recorded();
   for (int i = 0; i < 3; ++i) {
-    RawClient client(server->port());
     const std::string name = "a" + std::to_string(i);
-    ASSERT_EQ(client.upgrade("/agents/probe-agent/" + name).status, 101);
-    call(client, "sql", R"-(["CREATE TABLE t(x)"])-");
-    call(client, "set", R"([{"count":1}])");
+    AgentClient client(*server, "/agents/probe-agent/" + name);
+    (void)client.call("sql", R"-(["CREATE TABLE t(x)"])-");
+    (void)client.call("set", R"([{"count":1}])");
     // Two checkpoints, each of more than a thousand pages.
     for (int n = 0; n < 2; ++n)
-      call(client, "sql",
-           R"-(["INSERT INTO t SELECT zeroblob(1000000) FROM (VALUES(1),(2),(3),(4),(5))"])-");
-    call(client, "sql", R"(["DELETE FROM t"])");
-    call(client, i == 0 ? "destroy" : "evict", "[]");
+      (void)client.call(
+          "sql",
+          R"-(["INSERT INTO t SELECT zeroblob(1000000) FROM (VALUES(1),(2),(3),(4),(5))"])-");
+    (void)client.call("sql", R"(["DELETE FROM t"])");
+    (void)client.call(i == 0 ? "destroy" : "evict", "[]");
   }
   server->wait_for_log("agent.destroyed");
   server->wait_for_log("agent.evicted class=ProbeAgent", 3);
-  RawClient worker(server->port());
-  ASSERT_EQ(worker.upgrade("/agents/worker-c/w").status, 101);
-  call(worker, "run", "[3,1]");
+  (void)AgentClient(*server, "/agents/worker-c/w").call("run", "[3,1]");
   server->wait_for_log("run-1 is finished");
-  worker.close();
   // Enough agents for a checkpoint of the directory: two pages each, at least.
   for (int i = 0; i < 600; ++i)
     request(*server, "GET", "/agents/worker-c/many-" + std::to_string(i));
@@ -87,23 +75,18 @@ TEST_P(ShardSyncsTest, NoShardWaitsForWhatAKilledServerHasLeft) {
   {
     const auto server = serve_recorded();
     for (const std::string& name : names) {
-      RawClient client(server->port());
-      ASSERT_EQ(client.upgrade("/agents/probe-agent/" + name).status, 101);
-      call(client, "set", R"([{"count":1}])");
+      (void)AgentClient(*server, "/agents/probe-agent/" + name).call("set", R"([{"count":1}])");
     }
-    EXPECT_EQ(server->kill(), (Ending{.status = -1, .signal = SIGKILL}));
+    EXPECT_EQ(server->kill(), kKilled);
   }
   std::filesystem::remove(record_);
   const auto server = serve_recorded();
   for (const std::string& name : names) {
-    RawClient client(server->port());
-    ASSERT_EQ(client.upgrade("/agents/probe-agent/" + name).status, 101);
-    std::string state;
-    while (state.find("cf_agent_state") == std::string::npos) state = client.read_text();
-    EXPECT_NE(state.find(R"("count":1)"), std::string::npos) << state;
-    if (name == "written") call(client, "set", R"([{"count":2}])");
-    if (name == "evicted") call(client, "evict", "[]");
-    if (name == "destroyed") call(client, "destroy", "[]");
+    AgentClient client(*server, "/agents/probe-agent/" + name);
+    EXPECT_EQ(client.call("get").at("count"), 1);
+    if (name == "written") (void)client.call("set", R"([{"count":2}])");
+    if (name == "evicted") (void)client.call("evict", "[]");
+    if (name == "destroyed") (void)client.call("destroy", "[]");
   }
   server->wait_for_log("agent.destroyed");
   server->wait_for_log("agent.evicted class=ProbeAgent");
@@ -117,22 +100,18 @@ TEST_P(ShardSyncsTest, NoShardWaitsForAgentsThatLeaveUnderLoad) {
   const auto server = serve_recorded();
   constexpr int kWriters = 20;
   constexpr int kRounds = 5;
-  std::vector<std::unique_ptr<RawClient>> clients;
-  for (int i = 0; i < kWriters; ++i) {
-    clients.push_back(std::make_unique<RawClient>(server->port()));
-    ASSERT_EQ(clients.back()->upgrade("/agents/probe-agent/a" + std::to_string(i)).status, 101);
-  }
+  std::vector<std::unique_ptr<AgentClient>> clients;
+  for (int i = 0; i < kWriters; ++i)
+    clients.push_back(
+        std::make_unique<AgentClient>(*server, "/agents/probe-agent/a" + std::to_string(i)));
   for (int round = 0; round < kRounds; ++round) {
-    for (const auto& client : clients)
-      client->send(
-          RawClient::text_frame(R"({"type":"rpc","id":"s","method":"set","args":[{"count":)" +
-                                std::to_string(round) + "}]}") +
-          RawClient::text_frame(R"({"type":"rpc","id":"e","method":"evict","args":[]})"));
     for (const auto& client : clients) {
-      std::string text;
-      while (text.find(R"("id":"s")") == std::string::npos) text = client->read_text();
-      EXPECT_NE(text.find(R"("success":true)"), std::string::npos) << text;
-      while (text.find(R"("id":"e")") == std::string::npos) text = client->read_text();
+      client->begin("set", "[{\"count\":" + std::to_string(round) + "}]");
+      client->begin("evict");
+    }
+    for (const auto& client : clients) {
+      EXPECT_EQ(client->answer().at("success"), true);
+      (void)client->answer();
     }
   }
   server->wait_for_log("agent.evicted class=ProbeAgent", kWriters);

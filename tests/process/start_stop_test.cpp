@@ -1,3 +1,4 @@
+#include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 #include "support/built.hpp"
 #include "support/environment.hpp"
@@ -76,7 +77,7 @@ TEST_F(StartStopTest, WhereItsAddressIsInUseItSaysThatOnceAndBlamesNoLibrary) {
   const std::size_t failed = log.find("server.start_failed");
   ASSERT_NE(failed, std::string::npos) << log;
   EXPECT_EQ(log.find('\n', failed) + 1, log.size()) << log;
-  EXPECT_EQ(log.find("plugin.pinned"), std::string::npos) << log;
+  EXPECT_TRUE(lacks(log, "plugin.pinned"));
 }
 
 TEST_F(StartStopTest, BothSignalsEndItCleanly) {
@@ -84,14 +85,13 @@ TEST_F(StartStopTest, BothSignalsEndItCleanly) {
     const auto server = serve_ready();
     server->signal(number);
     EXPECT_EQ(server->wait(), kClean);
-    EXPECT_NE(server->log().find("server.stopped"), std::string::npos) << server->log();
+    EXPECT_TRUE(contains(server->log(), "server.stopped"));
   }
 }
 
 TEST_F(StartStopTest, OpenSocketsAreClosedAsGoingAway) {
   const auto server = serve_ready();
-  RawClient client(server->port());
-  ASSERT_EQ(client.upgrade("/agents/counter/a").status, 101);
+  AgentClient client(server->port(), "/agents/counter/a");
   server->signal(SIGTERM);
   expect_goes_away(*server, client);
 }
@@ -102,7 +102,7 @@ TEST_F(StartStopTest, WorkThatRunsIsFinishedAndAnsweredFirst) {
   begin_counting(client, "[5,100]");
   server->signal(SIGTERM);
   const std::string last = expect_goes_away(*server, client);
-  EXPECT_NE(last.find(R"("done":true)"), std::string::npos) << last;
+  EXPECT_TRUE(contains(last, R"("done":true)"));
 }
 
 TEST_F(StartStopTest, ASecondSignalEndsItAtOnce) {
@@ -197,7 +197,7 @@ TEST_F(StartStopTest, AServerThatIgnoresHangupsOutlivesItsTerminal) {
   ASSERT_TRUE(server.logs("server.ready")) << server.log();
   server.close_terminal();
   EXPECT_TRUE(server.logs("server.reload")) << server.log();
-  EXPECT_EQ(server.log().find("server.stopping"), std::string::npos) << server.log();
+  EXPECT_TRUE(lacks(server.log(), "server.stopping"));
 }
 
 TEST_F(StartStopTest, ASupervisedServerEndsWithItsTerminalAndIsNotStartedAgain) {
@@ -205,51 +205,40 @@ TEST_F(StartStopTest, ASupervisedServerEndsWithItsTerminalAndIsNotStartedAgain) 
   ASSERT_TRUE(server.logs("server.ready")) << server.log();
   server.close_terminal();
   EXPECT_FALSE(server.logs("supervisor.restart")) << server.log();
-  EXPECT_NE(server.log().find("server.stopped"), std::string::npos) << server.log();
+  EXPECT_TRUE(contains(server.log(), "server.stopped"));
 }
 
 TEST_F(StartStopTest, WorkThatDoesNotEndIsCutAfterTheGrace) {
   put("hearth.yaml", "limits:\n  shutdown_grace: 100ms\n");
   const auto server = serve_ready({"--config", "hearth.yaml"});
   RawClient client(server->port());
-  ASSERT_EQ(client.upgrade("/agents/counter/a").status, 101);
-  client.send(
-      RawClient::text_frame(R"({"type":"rpc","id":"1","method":"count_to","args":[2,600000]})"));
-  while (client.read_text().find(R"("id":"1")") == std::string::npos) {
-  }
+  begin_counting(client, "[2,600000]");
   server->signal(SIGTERM);
-  Frame frame = client.read_frame();
-  while (frame.opcode == 1) frame = client.read_frame();
-  EXPECT_EQ(frame.close_code(), 1001);
-  client.close();
-  EXPECT_EQ(server->wait(), kClean);
+  expect_goes_away(*server, client);
 }
 
 TEST_F(StartStopTest, APortInUseSaysWhichAndWhatToDo) {
   const auto first = serve_ready();
   const std::string address = "127.0.0.1:" + std::to_string(first->port());
-  const auto second = run({"serve", "--listen", address, "--data", "other"});
-  EXPECT_EQ(second->wait(), kFailed);
-  EXPECT_EQ(second->out(), "");
-  EXPECT_NE(second->log().find(address), std::string::npos) << second->log();
-  EXPECT_NE(second->log().find("--listen 127.0.0.1:0"), std::string::npos) << second->log();
+  const Said second = say({"serve", "--listen", address, "--data", "other"});
+  EXPECT_EQ(second.ending, kFailed);
+  EXPECT_EQ(second.out, "");
+  EXPECT_TRUE(contains(second.err, address, "--listen 127.0.0.1:0"));
 }
 
 TEST_F(StartStopTest, ASecondServerOnTheSameDataIsRefusedAndTheFirstGoesOn) {
   const auto first = serve_ready();
   const auto second = serve();
   EXPECT_EQ(second->wait(), kFailed);
-  EXPECT_NE(
-      second->log().find("in use by another server (process " + std::to_string(first->pid()) + ")"),
-      std::string::npos)
-      << second->log();
+  EXPECT_TRUE(contains(second->log(),
+                       "in use by another server (process " + std::to_string(first->pid()) + ")"));
   EXPECT_EQ(increment(*first, "a"), R"({"count":1})");
 }
 
 TEST_F(StartStopTest, TheLockGoesWithAKilledServer) {
   const auto first = serve_ready();
   EXPECT_EQ(increment(*first, "a"), R"({"count":1})");
-  EXPECT_EQ(first->kill(), (Ending{.status = -1, .signal = SIGKILL}));
+  EXPECT_EQ(first->kill(), kKilled);
   const auto second = serve_ready();
   EXPECT_EQ(count(*second, "a"), R"({"count":1})");
 }
@@ -270,10 +259,8 @@ TEST_F(StartStopTest, ADataDirectoryThatCannotBeWrittenIsRefusedWithAdvice) {
   }
   ServerProcess server(command, root_);
   EXPECT_EQ(server.wait(), kFailed);
-  EXPECT_NE(server.log().find("locked"), std::string::npos) << server.log();
-  EXPECT_NE(server.log().find("Permission denied"), std::string::npos) << server.log();
-  EXPECT_NE(server.log().find("Give it to the user that the server runs as"), std::string::npos)
-      << server.log();
+  EXPECT_TRUE(contains(server.log(), "locked", "Permission denied",
+                       "Give it to the user that the server runs as"));
 }
 
 TEST_F(StartStopTest, LogsAreJsonWhenNobodyWatches) {
@@ -281,7 +268,7 @@ TEST_F(StartStopTest, LogsAreJsonWhenNobodyWatches) {
   server->wait_until_ready();
   EXPECT_EQ(server->stop(), kClean);
   EXPECT_TRUE(server->log().starts_with("{\"time\":")) << server->log();
-  EXPECT_NE(server->log().find("\"event\":\"server.stopped\""), std::string::npos) << server->log();
+  EXPECT_TRUE(contains(server->log(), "\"event\":\"server.stopped\""));
 }
 
 }  // namespace

@@ -26,8 +26,7 @@ TEST_F(StateLoopTest, AHandlerThatNeverEndsIsRefusedItsNextChange) {
   while (client.call("n") != 100 && ++tries < 10'000) {
   }
   EXPECT_EQ(server->stop(), kClean);
-  EXPECT_NE(server->log().find("agent.state_loop class=StateLoop agent=a"), std::string::npos)
-      << server->log();
+  EXPECT_TRUE(contains(server->log(), "agent.state_loop class=StateLoop agent=a"));
   const auto again = serve_ready();
   EXPECT_EQ(AgentClient(*again, "/agents/state-loop/a").call("n"), 100) << "it was committed";
   EXPECT_EQ(again->stop(), kClean);

@@ -59,8 +59,7 @@ TEST_F(StreamedAnswerTest, ABodyWaitsForAClientThatReadsSlowly) {
 }
 
 TEST_F(StreamedAnswerTest, AStreamOfACallWaitsForAClientThatReadsSlowly) {
-  RawClient client(server_->port(), kSmallBuffer);
-  ASSERT_EQ(client.upgrade("/agents/streams/a").status, 101);
+  AgentClient client(server_->port(), "/agents/streams/a", kSmallBuffer);
   client.send(RawClient::text_frame(R"({"type":"rpc","id":"1","method":"pour","args":[)" +
                                     std::to_string(kPieces) + "," + std::to_string(kBytes) + "]}"));
   std::size_t pieces = 0;
@@ -108,8 +107,7 @@ TEST_F(StreamedAnswerTest, EventsComeOneByOneUntilTheirReaderLeaves) {
   {
     RawClient reader(server_->port());
     reader.send(pour("/events"));
-    EXPECT_NE(reader.read_until("\r\n\r\n").find("Content-Type: text/event-stream"),
-              std::string::npos);
+    EXPECT_TRUE(contains(reader.read_until("\r\n\r\n"), "Content-Type: text/event-stream"));
     reader.read_until("data: 1\n\n");
     agent.call("go");
     reader.read_until("data: 2\n\n");

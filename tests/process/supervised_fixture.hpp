@@ -59,14 +59,6 @@ class SupervisedTest : public ProcessTest {
   static pid_t server_of(const ServerProcess& supervisor) {
     return std::stoi(last_value(supervisor, "supervisor.started pid="));
   }
-
-  using ProcessTest::request;
-  static Reply request(std::uint16_t port, const std::string& method, const std::string& path) {
-    RawClient client(port);
-    return client.request(
-        method + " " + path +
-        " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-  }
 };
 
 }  // namespace hearth::testing

@@ -64,7 +64,7 @@ TEST_F(SupervisedTest, FibersGoOnInTheNewServer) {
   const auto supervisor = supervise();
   std::uint16_t port = wait_for_server(*supervisor, 1);
   const std::string started = call(port, "/agents/worker-c/a", "run", "[40,5]");
-  ASSERT_NE(started.find(R"("success":true)"), std::string::npos) << started;
+  ASSERT_TRUE(contains(started, R"("success":true)"));
   ASSERT_EQ(::kill(server_of(*supervisor), SIGKILL), 0);
   wait_for_server(*supervisor, 2);
   supervisor->wait_for_log("agent=a text=\"run-1 is finished\"");
@@ -79,7 +79,7 @@ TEST_F(SupervisedTest, SigtermAndSigintStopBothCleanly) {
     const pid_t server = server_of(*supervisor);
     supervisor->signal(number);
     EXPECT_EQ(supervisor->wait(), kClean);
-    EXPECT_NE(supervisor->log().find("server.stopped"), std::string::npos) << supervisor->log();
+    EXPECT_TRUE(contains(supervisor->log(), "server.stopped"));
     EXPECT_EQ(::kill(server, 0), -1) << "it is gone, and was reaped";
   }
 }
@@ -112,7 +112,7 @@ TEST_F(SupervisedTest, AServerThatNeverBecameReadyIsNotTriedForEver) {
   put("data", "no directory\n");
   const auto supervisor = supervise();
   EXPECT_EQ(supervisor->wait(), kFailed);
-  EXPECT_EQ(supervisor->log().find("supervisor.restart"), std::string::npos) << supervisor->log();
+  EXPECT_TRUE(lacks(supervisor->log(), "supervisor.restart"));
 }
 
 TEST_F(SupervisedTest, RepeatedCrashesArePacedAndASignalEndsTheWait) {
@@ -133,7 +133,7 @@ TEST_F(SupervisedTest, AHangupBeforeTheServerListensForItDoesNotEndIt) {
   wait_for_server(*supervisor, 1);
   supervisor->wait_for_log("server.reload");
   EXPECT_EQ(supervisor->stop(), kClean);
-  EXPECT_EQ(supervisor->log().find("supervisor.restart"), std::string::npos) << supervisor->log();
+  EXPECT_TRUE(lacks(supervisor->log(), "supervisor.restart"));
 }
 
 TEST_F(SupervisedTest, WhoeverStartsItMayIgnoreTheEndsOfChildren) {
@@ -153,7 +153,7 @@ TEST_F(SupervisedTest, TheServerStopsWhenItsSupervisorIsKilled) {
   supervisor->signal(SIGKILL);
   EXPECT_TRUE(ends(server));
   supervisor->wait();
-  EXPECT_NE(supervisor->log().find("server.stopped"), std::string::npos) << supervisor->log();
+  EXPECT_TRUE(contains(supervisor->log(), "server.stopped"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Classes whose code throws where it must not: only agents of that class are affected.
+#include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 #include "support/built.hpp"
 
@@ -17,15 +18,14 @@ class ThrowingPluginTest : public ProcessTest {
     const auto server = serve_ready();
     for (int attempt = 0; attempt < 2; ++attempt) {
       const Reply reply = request(*server, "GET", "/agents/" + library + "/a");
-      EXPECT_EQ(reply.status, 503);
-      EXPECT_NE(reply.body.find("failed to start"), std::string::npos) << reply.body;
-      EXPECT_EQ(reply.body.find(reason), std::string::npos) << "a reason is for the log";
+      EXPECT_TRUE(answers(reply, 503, "failed to start"));
+      EXPECT_TRUE(lacks(reply.body, reason)) << "a reason is for the log";
       EXPECT_EQ(increment(*server, "a"), R"({"count":)" + std::to_string(attempt + 1) + "}");
     }
     EXPECT_EQ(server->stop(), kClean);
     const std::string& log = server->log();
-    EXPECT_NE(log.find(reason), std::string::npos) << log;
-    EXPECT_EQ(log.find("http.agent_failed"), std::string::npos) << "said twice: " << log;
+    EXPECT_TRUE(contains(log, reason));
+    EXPECT_TRUE(lacks(log, "http.agent_failed")) << "said twice: " << log;
   }
 };
 
@@ -41,23 +41,20 @@ TEST_F(ThrowingPluginTest, OneThatThrowsInItsHandlers) {
   install(bundled("counter"), "counter.so");
   install(built::agent("probe-agent"), "probe-agent.so");
   const auto server = serve_ready();
-  RawClient client(server->port());
-  client.upgrade("/agents/probe-agent/a");
-  for (int attempt = 0; attempt < 3; ++attempt) {
-    client.send(
-        RawClient::text_frame(R"({"type":"rpc","id":"1","method":"fail","args":["went wrong"]})"));
-    std::string text;
-    while (text.find("\"rpc\"") == std::string::npos) text = client.read_text();
-    EXPECT_NE(text.find(R"("error":"the method failed (trace )"), std::string::npos) << text;
+  {
+    AgentClient client(*server, "/agents/probe-agent/a");
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      client.begin("fail", R"(["went wrong"])");
+      const auto error = client.answer().at("error").get<std::string>();
+      EXPECT_TRUE(error.starts_with("the method failed (trace ")) << error;
+    }
   }
   EXPECT_EQ(increment(*server, "a"), R"({"count":1})");
-  client.close();
   EXPECT_EQ(server->stop(), kClean);
-  EXPECT_NE(server->log().find("agent.call_failed class=ProbeAgent agent=a event_kind=call "
-                               "error=\"went wrong\" call="),
-            std::string::npos)
-      << server->log();
-  EXPECT_NE(server->log().find(" method=fail trace=00-"), std::string::npos) << server->log();
+  EXPECT_TRUE(contains(server->log(),
+                       "agent.call_failed class=ProbeAgent agent=a event_kind=call "
+                       "error=\"went wrong\" call=",
+                       " method=fail trace=00-"));
 }
 
 TEST_F(ThrowingPluginTest, OneThatDropsItsTasksIsNamedInTheLog) {

@@ -3,12 +3,10 @@
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 
-#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace hearth::testing {
@@ -23,13 +21,10 @@ class TimeTest : public ProcessTest {
   }
 
   [[nodiscard]] std::unique_ptr<ServerProcess> serve_recorded(int ahead = 0) const {
-    auto server = std::make_unique<ServerProcess>(
-        std::vector<std::string>{"env", "LD_PRELOAD=" + built::time_recorder().string(),
-                                 "TIME_RECORD=" + record_.string(), "TIME_SUSPENSION=7200",
-                                 "TIME_AHEAD=" + std::to_string(ahead), built::server().string(),
-                                 "serve", "--listen", "127.0.0.1:0", "--log-format", "human",
-                                 "--shards", "1", "--log-level", "debug"},
-        root_);
+    auto server = serve_under(
+        {"env", "LD_PRELOAD=" + built::time_recorder().string(), "TIME_RECORD=" + record_.string(),
+         "TIME_SUSPENSION=7200", "TIME_AHEAD=" + std::to_string(ahead)},
+        {"--shards", "1", "--log-level", "debug"});
     server->wait_until_ready();
     return server;
   }
@@ -42,12 +37,8 @@ class TimeTest : public ProcessTest {
     return count;
   }
   static Json wait_for_journal(AgentClient& agent, std::size_t lines) {
-    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
-    for (;;) {
-      Json journal = agent.call("journal");
-      if (journal.size() >= lines || std::chrono::steady_clock::now() > deadline) return journal;
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
+    return soon([&] { return agent.call("journal"); },
+                [&](const Json& journal) { return journal.size() >= lines; });
   }
 
   const std::filesystem::path record_ = root_ / "timers";

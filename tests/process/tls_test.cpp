@@ -45,21 +45,21 @@ class TlsTest : public ProcessTest {
 
 TEST_F(TlsTest, TheServerSaysThatItSpeaksTlsAndDoes) {
   const auto server = serve_tls();
-  EXPECT_NE(server->out().find("hearth ready: listening on https://127.0.0.1:"), std::string::npos);
+  EXPECT_TRUE(contains(server->out(), "hearth ready: listening on https://127.0.0.1:"));
   TlsClient client(server->port(), {.protocol = "http/1.1"});
   ASSERT_EQ(client.handshake(), "");
   EXPECT_EQ(get(client, "/readyz").status, 200);
   const Reply metrics = get(client, "/metrics");
-  EXPECT_NE(metrics.body.find("hearth_tls_certificate_expires_seconds 1"), std::string::npos);
+  EXPECT_TRUE(contains(metrics.body, "hearth_tls_certificate_expires_seconds 1"));
   EXPECT_EQ(client.upgrade("/agents/counter/a").status, 101);
   client.send(RawClient::text_frame(R"({"type":"rpc","id":"1","method":"increment","args":[]})"));
   std::string answer;
   while (answer.find("\"rpc\"") == std::string::npos) answer = client.read_text();
-  EXPECT_NE(answer.find("\"success\":true"), std::string::npos) << answer;
+  EXPECT_TRUE(contains(answer, "\"success\":true"));
   client.close();
   EXPECT_EQ(server->stop(), kClean);
-  EXPECT_NE(server->log().find("tls.certificate"), std::string::npos);
-  EXPECT_EQ(server->log().find("PRIVATE"), std::string::npos);
+  EXPECT_TRUE(contains(server->log(), "tls.certificate"));
+  EXPECT_TRUE(lacks(server->log(), "PRIVATE"));
 }
 
 TEST_F(TlsTest, ANewCertificateIsTakenFromItsFilesWhileConnectionsStay) {
@@ -85,8 +85,8 @@ TEST_F(TlsTest, APairThatDoesNotFitChangesNothingAndIsToldOf) {
   EXPECT_EQ(certificate_of(*server), "first.test");
   TlsClient client(server->port());
   ASSERT_EQ(client.handshake(), "");
-  EXPECT_NE(get(client, "/metrics").body.find("hearth_tls_reloads_total{result=\"refused\"} 1"),
-            std::string::npos);
+  EXPECT_TRUE(
+      contains(get(client, "/metrics").body, "hearth_tls_reloads_total{result=\"refused\"} 1"));
   std::filesystem::rename(next.key, root_ / "tls/live.key");
   server->signal(SIGHUP);
   server->wait_for_log("days_left", 2);
@@ -96,47 +96,34 @@ TEST_F(TlsTest, APairThatDoesNotFitChangesNothingAndIsToldOf) {
 
 TEST_F(TlsTest, CommandsFindTheServerThroughTls) {
   const auto server = serve_tls();
-  const auto command = run({"plugins", "--data", "data"});
-  EXPECT_EQ(command->wait(), kClean) << command->log();
+  (void)ask({"plugins", "--data", "data"});
   EXPECT_EQ(server->stop(), kClean);
 }
 
 TEST_F(TlsTest, MistakesAreToldBeforeTheStartAndAtIt) {
-  const auto told = [this](std::vector<std::string> more) {
-    std::vector<std::string> arguments{"serve", "--config", "hearth.yaml", "--listen",
+  const std::vector<std::string> start{"serve", "--config", "hearth.yaml", "--listen",
                                        "127.0.0.1:0"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    const auto server = run(arguments);
-    const Ending ending = server->wait();
-    return std::pair(ending, server->log());
-  };
+  const std::vector<std::string> check{"serve", "--config", "hearth.yaml", "--check-config"};
   ::chmod((root_ / "tls/live.key").c_str(), 0644);
-  const auto [checked, why] = told({"--check-config"});
-  EXPECT_EQ(checked, kBadUsage);
-  EXPECT_NE(why.find("hearth: tls: the key"), std::string::npos) << why;
-  EXPECT_NE(why.find("others have access to it: chmod 600"), std::string::npos) << why;
-  const auto [started, why_not] = told({});
-  EXPECT_EQ(started, kFailed);
-  EXPECT_NE(why_not.find("tls: the key"), std::string::npos) << why_not;
-  EXPECT_EQ(why_not.find("Give HOST:PORT"), std::string::npos) << why_not;
+  EXPECT_TRUE(contains(refused(check, kBadUsage), "hearth: tls: the key",
+                       "others have access to it: chmod 600"));
+  const std::string why_not = refused(start);
+  EXPECT_TRUE(contains(why_not, "tls: the key"));
+  EXPECT_TRUE(lacks(why_not, "Give HOST:PORT"));
 
   put("hearth.yaml", "tls: {certificate: tls/live.pem}\n");
-  const auto [half, missing] = told({"--check-config"});
-  EXPECT_EQ(half, kBadUsage);
-  EXPECT_NE(missing.find("hearth.yaml:1:20: tls.certificate: it needs tls.key beside it"),
-            std::string::npos)
-      << missing;
+  EXPECT_TRUE(contains(refused(check, kBadUsage),
+                       "hearth.yaml:1:20: tls.certificate: it needs tls.key beside it"));
 }
 
 TEST_F(TlsTest, TheCheckOfTheConfigurationWarnsOfACertificateThatHasExpired) {
   for (const long days : {-1L, 1L}) {
     replace_certificate("first.test", days);
-    const auto check = run({"serve", "--config", "hearth.yaml", "--check-config"});
-    EXPECT_EQ(check->wait(), kClean);
-    EXPECT_EQ(
-        check->log().find("hearth: warning: tls: the certificate has expired") != std::string::npos,
-        days < 0)
-        << check->log();
+    const Said checked = say({"serve", "--config", "hearth.yaml", "--check-config"});
+    EXPECT_EQ(checked.ending, kClean);
+    EXPECT_EQ(bool(contains(checked.err, "hearth: warning: tls: the certificate has expired")),
+              days < 0)
+        << checked.err;
   }
 }
 

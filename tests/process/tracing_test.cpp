@@ -123,9 +123,7 @@ TEST_F(TracingProcessTest, ATraceGoesFromAClientOverTwoAgentsToAnotherServer) {
           .request(
               "GET /agents/traced/caller HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
               "traceparent: 00-11111111111111111111111111111111-b7ad6b7169203331-00\r\n\r\n");
-  EXPECT_NE(unrecorded.head.find("traceresponse: 00-11111111111111111111111111111111-"),
-            std::string::npos)
-      << unrecorded.head;
+  EXPECT_TRUE(contains(unrecorded.head, "traceresponse: 00-11111111111111111111111111111111-"));
   server->wait_for_log("tracing.failing");
   server->wait_for_log("tracing.recovered");
   EXPECT_GT(value(*server, "hearth_spans_exported_total"), 0);
@@ -134,7 +132,7 @@ TEST_F(TracingProcessTest, ATraceGoesFromAClientOverTwoAgentsToAnotherServer) {
   const Json seen = batches();
   const std::string all = dump_json(seen);
   for (const char* absent : {"secret", "1111111111111111", "/echo"})
-    EXPECT_EQ(all.find(absent), std::string::npos) << absent;
+    EXPECT_TRUE(lacks(all, absent)) << absent;
   std::map<std::string, Json> spans;  // by kind and name
   for (const Json& span : spans_of(seen)) {
     EXPECT_FALSE(span.contains("status")) << "failed: " << dump_json(span);
@@ -196,7 +194,7 @@ TEST_F(TracingProcessTest, ACallOfAModelHasTheAttributesOfItsConventionsAndNoCon
     EXPECT_NE(attribute(call, key), "") << key;
   ASSERT_TRUE(spans.contains("POST"));
   EXPECT_EQ(spans["POST"].at("parentSpanId"), call.at("spanId"));
-  EXPECT_EQ(dump_json(Json(spans)).find("a secret"), std::string::npos);
+  EXPECT_TRUE(lacks(dump_json(Json(spans)), "a secret"));
 }
 
 TEST_F(TracingProcessTest, ACollectorThatTakesNothingDelaysNoAnswer) {

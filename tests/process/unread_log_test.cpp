@@ -1,5 +1,6 @@
 // A server whose stderr is a pipe that is full and never read.
 
+#include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 
 #include <algorithm>
@@ -19,8 +20,7 @@ class UnreadLogTest : public ProcessTest {
 
   // Two bad frames each time: the class logs the first, the host the second.
   static void send_bad_frames(const ServerProcess& server, const std::string& agent) {
-    RawClient client(server.port());
-    ASSERT_EQ(client.upgrade("/agents/probe-agent/" + agent).status, 101);
+    AgentClient client(server.port(), "/agents/probe-agent/" + agent);
     std::string frames;
     for (int i = 0; i < kFrames / 2; ++i) {
       frames += RawClient::text_frame("throw");

@@ -24,14 +24,20 @@ class VersionedClient : public AgentClient {
   // `name` may have a query behind it.
   VersionedClient(const ServerProcess& server, const std::string& name)
       : AgentClient(server, "/agents/versioned/" + name) {}
+  // Throws unless this version answers.
+  VersionedClient(const ServerProcess& server, const std::string& name, const std::string& version)
+      : VersionedClient(server, name) {
+    if (const Json found = call("version"); found != version)
+      throw std::runtime_error("version " + dump_json(found));
+  }
 
-  void send(const std::string& text) { client_.send(RawClient::text_frame(text)); }
+  void send(const std::string& text) { RawClient::send(text_frame(text)); }
   // The frames "first", "first + 1", ... without waiting for an answer.
   void send_numbers(int first, int count) {
     for (int i = 0; i < count; ++i) send(std::to_string(first + i));
   }
   // The server answers it as soon as it has read all earlier frames.
-  void ping() { client_.send(RawClient::frame(9, "ping")); }
+  void ping() { RawClient::send(frame(9, "ping")); }
   // A call whose answer has this id.
   void begin_as(const std::string& id, const std::string& method,
                 const std::string& arguments = "[]") {
@@ -43,7 +49,7 @@ class VersionedClient : public AgentClient {
   // server closes the connection.
   std::string read() {
     for (;;) {
-      Frame frame = client_.read_frame();
+      Frame frame = read_frame();
       if (frame.opcode == 10) return "pong";
       if (frame.opcode == 8)
         throw std::runtime_error("closed: " + std::to_string(frame.close_code()));
@@ -55,13 +61,6 @@ class VersionedClient : public AgentClient {
   [[nodiscard]] std::ptrdiff_t frames_of_type(const std::string& type) const {
     return std::ranges::count_if(
         protocol_frames_, [&](const Json& frame) { return frame.value("type", "") == type; });
-  }
-  // What comes last.
-  Frame close_frame() {
-    for (;;) {
-      Frame frame = client_.read_frame();
-      if (frame.opcode == 8) return frame;
-    }
   }
 
  private:
@@ -96,10 +95,7 @@ class VersionedTest : public ProcessTest {
   [[nodiscard]] std::filesystem::path file() const { return root_ / "plugins" / "versioned.so"; }
   // As `install` and `mv` do: a new file under the old name.
   void replace(const std::string& version) const {
-    const std::filesystem::path temporary = root_ / "plugins" / ".versioned.new";
-    std::filesystem::copy_file(version_file(version), temporary,
-                               std::filesystem::copy_options::overwrite_existing);
-    std::filesystem::rename(temporary, file());
+    ProcessTest::replace(version_file(version), "versioned.so");
   }
   void replace_and_wait(const std::string& version) {
     replace(version);
@@ -113,18 +109,13 @@ class VersionedTest : public ProcessTest {
 
   // Waits until the call of another client is in progress: so often, over all versions.
   static void wait_for_attempt(Client& client, const std::string& what, int times = 1) {
-    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
-    while (client.call("attempts", arguments(what)) < times) {
-      if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("nothing begins");
-    }
+    (void)soon([&] { return client.call("attempts", arguments(what)); },
+               [&](const Json& attempts) { return attempts >= times; });
   }
   // Waits until that version answers a call of this agent.
   static void wait_for_version(Client& client, const std::string& version) {
-    const auto deadline = std::chrono::steady_clock::now() + ServerProcess::kPatience;
-    while (client.call("version") != version) {
-      if (std::chrono::steady_clock::now() > deadline)
-        throw std::runtime_error("no version " + version);
-    }
+    (void)soon([&] { return client.call("version"); },
+               [&](const Json& found) { return found == version; });
   }
 
   std::size_t reloads_ = 0;

@@ -60,20 +60,13 @@ class WhyTest : public ProcessTest {
     put("classes/" + agent_class + ".yaml", "class: " + agent_class + "\n" + more);
   }
   void put_in_place(const std::string& library, const std::string& name) const {
-    std::filesystem::copy_file(built::agent(library), root_ / "plugins/.new",
-                               std::filesystem::copy_options::overwrite_existing);
-    std::filesystem::rename(root_ / "plugins/.new", root_ / "plugins" / name);
+    replace(built::agent(library), name);
   }
   [[nodiscard]] std::unique_ptr<ServerProcess> start() const {
     return serve_ready({"--config", "hearth.yaml", "--log-level", "debug"});
   }
   Json admin(const std::string& method, const std::string& target) const {
-    std::string token = read_file(root_ / "data" / "admin.token", 4096).value();
-    token.pop_back();
-    RawClient client(server_->port());
-    const Reply reply = client.request(method + " " + target +
-                                       " HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: " + token +
-                                       "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    const Reply reply = request(*server_, method, target, bearer());
     if (reply.status != 200) throw std::runtime_error(target + ": " + reply.body);
     return parse_json(reply.body).value();
   }
@@ -344,20 +337,16 @@ TEST_F(StuckStatesTest, EachIsNamedRightAlsoColdAndWhatIsHealthyIsNotCalledStuck
     std::this_thread::sleep_for(milliseconds(20));  // the server has the processor
   EXPECT_EQ(figure(), hinted.size());
 
-  EXPECT_NE(dump_json(why("DurableAgent/cold-asks"))
-                .find("It waits for a person. Its code says: \\\"the contract is signed\\\"."),
-            std::string::npos);
+  EXPECT_TRUE(contains(dump_json(why("DurableAgent/cold-asks")),
+                       "It waits for a person. Its code says: \\\"the contract is signed\\\"."));
   call("durable-agent/cold-asks", "asks_person", R"([""])");
   evict("DurableAgent/cold-asks");
   EXPECT_FALSE(stuck().contains("DurableAgent/cold-asks"));
   EXPECT_TRUE(why("DurableAgent/cold-asks").at("waits").empty());
 
-  const auto command = run({"why", "DurableAgent/cold-letter"});
-  EXPECT_EQ(command->wait(), kClean);
-  EXPECT_NE(command->out().find("DurableAgent/cold-letter is cold:\n! An item of the queue for "
-                                "\"hopeless\" has used up its tries."),
-            std::string::npos)
-      << command->out();
+  EXPECT_TRUE(contains(ask({"why", "DurableAgent/cold-letter"}),
+                       "DurableAgent/cold-letter is cold:\n! An item of the queue for "
+                       "\"hopeless\" has used up its tries."));
   EXPECT_EQ(why("DurableAgent/cold-letter").at("state"), "cold") << "it was not woken";
   clients_.clear();
   (void)server_->kill();
@@ -402,9 +391,9 @@ TEST_F(WhyTest, CodeThatHoldsItsLoopUpIsNamedWithItsStack) {
   ASSERT_EQ(answer.at("state"), "unknown") << dump_json(answer);
   const Json& wait = answer.at("waits").at(0);
   EXPECT_EQ(wait.at("kind"), "call") << dump_json(answer);
-  EXPECT_NE(wait.at("what").get<std::string>().find("\"spin\" is in progress"), std::string::npos)
+  EXPECT_TRUE(contains(wait.at("what").get<std::string>(), "\"spin\" is in progress"))
       << dump_json(answer);
-  EXPECT_NE(wait.at("what").get<std::string>().find("ProbeAgent::spin"), std::string::npos)
+  EXPECT_TRUE(contains(wait.at("what").get<std::string>(), "ProbeAgent::spin"))
       << dump_json(answer);
 }
 
@@ -502,15 +491,14 @@ TEST_F(WhyTest, AnAgentThatCannotStartOnAVersionUnderTrialIsNamed) {
       "50}\n");
   server_ = start();
   // Its client stays: it is woken for it.
-  EXPECT_EQ(begin("versioned/idle", "version").answer().value("result", Json()), "1.0.0");
+  EXPECT_EQ(begin("versioned/idle", "version").result(), "1.0.0");
   // The idle one tries the version, and the trial is decided once this one has tried it, too.
   begin("versioned/busy", "hold", dump_json(Json::array({(root_ / "never").string()})));
   (void)wait_for("Versioned/busy", "live", "call");
   put_in_place("versioned-bad", "versioned.so");
   const Json answer = wait_for("Versioned/idle", "cold", "trial");
-  EXPECT_NE(answer.at("waits").front().at("what").get<std::string>().find(
-                "It failed to start on the new version, which is under trial."),
-            std::string::npos)
+  EXPECT_TRUE(contains(answer.at("waits").front().at("what").get<std::string>(),
+                       "It failed to start on the new version, which is under trial."))
       << dump_json(answer);
   clients_.clear();
   (void)server_->kill();
