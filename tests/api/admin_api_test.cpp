@@ -10,7 +10,7 @@ namespace {
 class AdminApiTest : public ApiFixture {
  protected:
   AdminApiTest() {
-    noting_ = &rows_;
+    has_desks_ = true;
     start();
   }
 
@@ -21,8 +21,6 @@ class AdminApiTest : public ApiFixture {
                  const std::string& extra = "") {
     return ask(http(method, target, bearer() + extra, body), method != "HEAD");
   }
-
-  NotingRows rows_;
 };
 
 using Asked = std::vector<std::string>;
@@ -43,7 +41,7 @@ TEST_F(AdminApiTest, AnswersNobodyWithoutTheToken) {
     }
   }
   EXPECT_EQ(ask(http("POST", "/admin/plugins/reload")).status, 401);
-  EXPECT_TRUE(rows_.take_asked().empty());
+  EXPECT_TRUE(desks_.take_asked().empty());
 }
 
 TEST_F(AdminApiTest, APageOfAnotherOriginIsRefusedEvenWithTheToken) {
@@ -55,7 +53,7 @@ TEST_F(AdminApiTest, APageOfAnotherOriginIsRefusedEvenWithTheToken) {
     EXPECT_EQ(reply.status, 403) << extra;
     EXPECT_TRUE(lacks(reply.head, "Access-Control"));
   }
-  EXPECT_TRUE(rows_.take_asked().empty());
+  EXPECT_TRUE(desks_.take_asked().empty());
   EXPECT_EQ(as_admin("GET", "/admin/plugins", "", "Origin: http://test\r\n").status, 200);
   EXPECT_EQ(as_admin("GET", "/admin/plugins", "", "Sec-Fetch-Site: same-origin\r\n").status, 200);
 }
@@ -84,7 +82,7 @@ TEST_F(AdminApiTest, ListsTheMethodsOfAClassOnlyAtTheirPath) {
   }
   EXPECT_EQ(as_admin("GET", "/admin/classes/ChatRoom/methods").status, 200);
   EXPECT_EQ(as_admin("POST", "/admin/classes/ChatRoom/methods").status, 405);
-  EXPECT_EQ(rows_.take_asked(), Asked{"GET /admin/classes/ChatRoom/methods"});
+  EXPECT_EQ(desks_.take_asked(), Asked{"GET /admin/classes/ChatRoom/methods"});
 }
 
 TEST_F(AdminApiTest, OtherMethodsAndPathsAreRefused) {
@@ -103,8 +101,8 @@ TEST_F(AdminApiTest, OtherMethodsAndPathsAreRefused) {
 
 TEST(AdminAnswerTest, AFailureIsAnErrorWithItsCode) {
   const auto missing = admin_refusal(Error{Errc::kNotFound, "there is no agent \"x\""});
-  EXPECT_EQ(missing.status, 404);
-  EXPECT_EQ(missing.body, R"({"error":{"code":"not_found","message":"there is no agent \"x\""}})");
+  EXPECT_EQ(answer_of(missing),
+            R"(404 {"error":{"code":"not_found","message":"there is no agent \"x\""}})");
   EXPECT_EQ(admin_refusal(Error{Errc::kUnavailable, "later"}).status, 503);
 }
 

@@ -97,9 +97,8 @@ TEST_F(AgentResponseTest, TheLineOfAStreamThatFailedNamesItsCallAndTrace) {
 }
 
 TEST_F(AgentResponseTest, TellsTheClientWhatIsMeantForIt) {
-  const Reply invalid = get("/agents/sampler/a/invalid");
-  EXPECT_EQ(invalid.status, 400);
-  EXPECT_EQ(invalid.body, R"({"error":{"code":"invalid_argument","message":"say it otherwise"}})");
+  EXPECT_EQ(answer_of(get("/agents/sampler/a/invalid")),
+            R"(400 {"error":{"code":"invalid_argument","message":"say it otherwise"}})");
   EXPECT_EQ(get("/agents/sampler/a/forbidden").status, 403);
   EXPECT_EQ(get("/agents/sampler/a/no-such-page").status, 404);
   const Reply busy = get("/agents/sampler/a/busy");

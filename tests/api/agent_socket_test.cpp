@@ -261,15 +261,13 @@ TEST_F(AgentSocketTest, ClosesAsTheAgentSays) {
 }
 
 TEST_F(AgentSocketTest, RefusesAClientThatTheAgentDoesNotWant) {
-  Client client = connect("/agents/sampler/a?refuse=1");
-  const Frame frame = client.read_frame();
+  const Frame frame = first_frame("/agents/sampler/a?refuse=1");
   EXPECT_EQ(frame.close_code(), 4403);
   EXPECT_EQ(frame.close_reason(), "not you");
 }
 
 TEST_F(AgentSocketTest, ClosesWhenTheAgentCannotStart) {
-  Client client = connect("/agents/broken/a");
-  EXPECT_EQ(client.read_frame().close_code(), 1011);
+  EXPECT_EQ(close_code("/agents/broken/a"), 1011);
 }
 
 TEST_F(AgentSocketTest, TellsTheAgentHowAClientLeft) {
@@ -346,25 +344,7 @@ TEST_F(AgentSocketTest, ClosesAClientThatNeverReadsAndGoesOnForTheOthers) {
   EXPECT_LT(sleeper.read_to_end().size(), 500 * text.size());
 }
 
-// A socket without a network, on a shard that is driven by hand.
-class NotedSocket final : public net::WebSocket {
- public:
-  void send(std::string_view, bool) override { ++sent; }
-  void send(SharedBytes, bool) override { ++sent; }
-  void close(std::uint16_t code, std::string_view) override { closed_with = code; }
-  void abort() override {}
-  void pause_reading() override { is_paused = true; }
-  void resume_reading() override { is_paused = false; }
-  void when_drained(std::function<void()> notice) override { notice(); }
-  [[nodiscard]] std::size_t buffered() const override { return 0; }
-  [[nodiscard]] bool is_open() const override { return closed_with == 0; }
-  [[nodiscard]] std::uint64_t sends() const override { return 0; }
-
-  int sent = 0;
-  int closed_with = 0;
-  bool is_paused = false;
-};
-
+// On a shard that is driven by hand.
 TEST(AgentSocketOnAManualLoopTest, DoesNotReadFromAClientWhoseMessagesWait) {
   runtime::testing::ShardFixture shard;
   runtime::CallId connecting = 0;

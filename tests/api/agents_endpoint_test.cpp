@@ -8,19 +8,7 @@
 namespace hearth::api::testing {
 namespace {
 
-class AgentsEndpointTest : public ApiFixture {
- protected:
-  // How a WebSocket to `target` ends that should be accepted and closed.
-  Frame close_of(const std::string& target) {
-    Client client = connect(target);
-    return client.read_frame();
-  }
-};
-
-std::string error_code(const Reply& reply) {
-  const std::size_t at = reply.body.find(R"("code":")") + 8;
-  return reply.body.substr(at, reply.body.find('"', at) - at);
-}
+class AgentsEndpointTest : public ApiFixture {};
 
 // ---- classes that are not loaded now ------------------------------------------------------------
 
@@ -29,9 +17,8 @@ class AbsentClassTest : public AgentsEndpointTest {
   void expect_clients_are_to_come_back(const std::string& segment) {
     const std::string target = "/agents/" + segment + "/a";
     const Reply reply = get(target);
-    EXPECT_EQ(reply.status, 503);
-    EXPECT_EQ(reply.body, R"({"error":{"code":"unavailable","message":"agent class \")" + segment +
-                              R"(\" is not loaded now: try again"}})");
+    EXPECT_EQ(answer_of(reply), R"(503 {"error":{"code":"unavailable","message":"agent class \")" +
+                                    segment + R"(\" is not loaded now: try again"}})");
     EXPECT_TRUE(contains(reply.head, "Retry-After: 1\r\n"));
     EXPECT_EQ(ask(RawClient::upgrade_text(target)).status, 503);
   }
@@ -52,19 +39,19 @@ TEST_F(AbsentClassTest, ClientsOfAnExpectedClassThatWasNeverLoadedComeBack) {
   start();
   runtime_->classes().expect("hoped-for");
   expect_clients_are_to_come_back("hoped-for");
-  EXPECT_EQ(close_of("/agents/hoped/a").close_code(), 4404) << "others are told to stop";
+  EXPECT_EQ(close_code("/agents/hoped/a"), 4404) << "others are told to stop";
 }
 
 // ---- sockets ------------------------------------------------------------------------------------
 
 TEST_F(AgentsEndpointTest, StopsClientsOfAClassThatIsNotThere) {
-  const Frame frame = close_of("/agents/nobody/a");
+  const Frame frame = first_frame("/agents/nobody/a");
   EXPECT_EQ(frame.close_code(), 4404);
   EXPECT_EQ(frame.close_reason(), R"(no agent class "nobody" is loaded)");
 }
 
 TEST_F(AgentsEndpointTest, CutsALongClassInTheReason) {
-  const Frame frame = close_of("/agents/" + std::string(128, 'c') + "/a");
+  const Frame frame = first_frame("/agents/" + std::string(128, 'c') + "/a");
   EXPECT_EQ(frame.close_code(), 4404);
   EXPECT_TRUE(contains(frame.close_reason(), "is loaded"));
 }
@@ -73,10 +60,10 @@ TEST_F(AgentsEndpointTest, StopsClientsOfNamesThatCannotBe) {
   for (const std::string& name :
        {std::string("a%00b"), std::string("%FF%FE"), std::string(".."), std::string("%2e%2E"),
         std::string("%0a"), std::string(257, 'n'), std::string(10'240, 'n')}) {
-    EXPECT_EQ(close_of("/agents/sampler/" + name).close_code(), 4400) << name;
+    EXPECT_EQ(close_code("/agents/sampler/" + name), 4400) << name;
   }
-  EXPECT_EQ(close_of("/agents/sampler").close_code(), 4400);
-  EXPECT_EQ(close_of("/agents/%00/a").close_code(), 4400);
+  EXPECT_EQ(close_code("/agents/sampler"), 4400);
+  EXPECT_EQ(close_code("/agents/%00/a"), 4400);
 }
 
 TEST_F(AgentsEndpointTest, TakesTheLongestName) {
@@ -86,7 +73,7 @@ TEST_F(AgentsEndpointTest, TakesTheLongestName) {
 }
 
 TEST_F(AgentsEndpointTest, StopsClientsOfAnotherTransport) {
-  EXPECT_EQ(close_of("/agents/sampler/a?_pk=1&__agents_transport=capnweb").close_code(), 1008);
+  EXPECT_EQ(close_code("/agents/sampler/a?_pk=1&__agents_transport=capnweb"), 1008);
 }
 
 TEST_F(AgentsEndpointTest, AnswersUpgradesElsewhereWith404) {
@@ -167,8 +154,7 @@ TEST_F(AgentsEndpointTest, HandsEveryMethodToTheAgent) {
   for (const std::string_view method :
        {"GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PURGE"}) {
     const Reply reply = ask(http(method, "/agents/sampler/a/echo", "", "body"));
-    EXPECT_EQ(reply.status, 200) << method;
-    EXPECT_EQ(reply.body, "body");
+    EXPECT_EQ(answer_of(reply), "200 body") << method;
     EXPECT_TRUE(contains(reply.head, "X-Method: " + std::string(method) + "\r\n"));
   }
   const Reply head = ask(http("HEAD", "/agents/sampler/a/teapot"), false);
@@ -331,7 +317,7 @@ TEST_F(AbsentClassTest, ClientsOfAnAliasComeBackAsTheClassDoesAndStopWhenItIsNoA
   EXPECT_EQ(get("/agents/taster/a/teapot").status, 418);
   runtime_->classes().set_aliases({});
   EXPECT_EQ(get("/agents/taster/a").status, 400);
-  EXPECT_EQ(close_of("/agents/taster/a").close_code(), 4404);
+  EXPECT_EQ(close_code("/agents/taster/a"), 4404);
 }
 
 TEST_F(AgentsEndpointTest, AnAliasBelowAnAgentMeansASubAgentToo) {

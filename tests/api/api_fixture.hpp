@@ -31,6 +31,8 @@
 
 namespace hearth::api::testing {
 
+using hearth::testing::answer_of;
+using hearth::testing::answers;
 using hearth::testing::contains;
 using hearth::testing::Frame;
 using hearth::testing::lacks;
@@ -75,6 +77,28 @@ class GreetedClient : public Client {
   }
 };
 
+// A socket without a network. It notes how it is closed, and whether it is read from.
+class NotedSocket final : public net::WebSocket {
+ public:
+  void send(std::string_view, bool) override {}
+  void send(SharedBytes, bool) override {}
+  void close(CloseCode code, std::string_view why) override {
+    closed_with = code;
+    reason = why;
+  }
+  void abort() override {}
+  void pause_reading() override { is_paused = true; }
+  void resume_reading() override { is_paused = false; }
+  void when_drained(std::function<void()> notice) override { notice(); }
+  [[nodiscard]] std::size_t buffered() const override { return 0; }
+  [[nodiscard]] bool is_open() const override { return closed_with == 0; }
+  [[nodiscard]] std::uint64_t sends() const override { return 0; }
+
+  CloseCode closed_with = 0;
+  std::string reason;
+  bool is_paused = false;
+};
+
 inline std::string http(std::string_view method, std::string_view target,
                         std::string_view extra = "", std::string_view body = "") {
   std::string text =
@@ -111,10 +135,10 @@ class ApiFixture : public ::testing::Test {
     HttpApiOptions api_options;
     api_options.max_name_bytes = 256;
     api_options.edge = edge_;
-    if (noting_ != nullptr) {
+    if (has_desks_) {
       admin_.emplace(kAdminToken, metrics_, console_);
       api_options.admin = &*admin_;
-      api_options.rows = noting_->rows();
+      api_options.rows = desks_.rows();
       for (Route& row : more_rows_) api_options.rows.push_back(row);
     }
     api_ =
@@ -171,6 +195,16 @@ class ApiFixture : public ::testing::Test {
     return RawClient(port()).request(request, has_body);
   }
 
+  // The first frame to a WebSocket. It tells how the WebSocket ends if it is accepted and closed.
+  Frame first_frame(const std::string& target) { return connect(target).read_frame(); }
+  // 0: it stays open.
+  int close_code(const std::string& target) { return first_frame(target).close_code(); }
+  static std::string error_code(const Reply& reply) {
+    constexpr std::string_view kBegin = R"("code":")";
+    const std::size_t at = reply.body.find(kBegin) + kBegin.size();
+    return reply.body.substr(at, reply.body.find('"', at) - at);
+  }
+
   // The loop whose thread this is.
   [[nodiscard]] std::optional<unsigned> current_loop() const {
     for (unsigned i = 0; i < loops_.size(); ++i) {
@@ -184,8 +218,9 @@ class ApiFixture : public ::testing::Test {
   net::NetOptions net_options_;
   EdgeRules edge_;                 // set before start()
   runtime::RuntimeLimits limits_;  // ... too
-  // The rows of /admin and /objects. Set it before start(); it must outlive this. Null: none.
-  NotingRows* noting_ = nullptr;
+  // Whether there are the rows of /admin and /objects. Set it before start().
+  bool has_desks_ = false;
+  NotingRows desks_;
   // The same, beside these rows.
   std::vector<Route> more_rows_;
   ConsoleSessions* console_ = nullptr;

@@ -40,7 +40,7 @@ TEST_F(ClassPageTest, AnyOtherClassAndMethodIsRefusedAsAPathTooShort) {
 
 TEST_F(ClassPageTest, NoAgentIsHidden) {
   EXPECT_EQ(get("/agents/listed/methods/teapot").status, 418);
-  EXPECT_EQ(connect("/agents/listed").read_frame().close_code(), 4400) << "no class is an agent";
+  EXPECT_EQ(close_code("/agents/listed"), 4400) << "no class is an agent";
 }
 
 TEST_F(ClassPageTest, WhileTheServerIsNotReadyNothingIsListed) {

@@ -20,12 +20,11 @@ bool has(const Reply& reply, const std::string& header) {
 class CorsTest : public EdgeFixture {
  protected:
   void open_to_app() {
-    noting_ = &rows_;
+    has_desks_ = true;
     edge_.cors.origins = {"https://app.example:443"};
     open();
     api().serve_only(OriginRules(false, {}, {}));
   }
-  NotingRows rows_;
 };
 
 TEST_F(CorsTest, EachAnswerOfThePageMayBeRead) {
@@ -153,7 +152,7 @@ TEST_F(CorsTest, AdministratorsPagesAreReadByNoOtherOrigin) {
     EXPECT_EQ(reply.status, 403);
     EXPECT_TRUE(lacks(reply.head, "Access-Control"));
   }
-  EXPECT_TRUE(rows_.take_asked().empty());
+  EXPECT_TRUE(desks_.take_asked().empty());
 }
 
 TEST_F(CorsTest, AClassHasRulesOfItsOwn) {

@@ -54,9 +54,6 @@ class EdgeFixture : public ApiFixture {
     return "Authorization: Bearer " + token + "\r\n";
   }
 
-  // The close code of a WebSocket; 0: it is greeted and stays open.
-  int close_code(const std::string& target) { return connect(target).read_frame().close_code(); }
-
   std::chrono::seconds skew_{0};
 
  private:

@@ -15,9 +15,7 @@ TEST_F(HttpApiTest, IsHealthyInEveryPhase) {
   for (const auto phase :
        {Readiness::Phase::kStarting, Readiness::Phase::kReady, Readiness::Phase::kStopping}) {
     readiness_.set(phase);
-    const Reply reply = get("/healthz");
-    EXPECT_EQ(reply.status, 200);
-    EXPECT_EQ(reply.body, R"({"status":"ok"})");
+    EXPECT_EQ(answer_of(get("/healthz")), R"(200 {"status":"ok"})");
   }
 }
 
@@ -26,25 +24,22 @@ TEST_F(HttpApiTest, IsReadyWhenItIs) {
   std::atomic<bool> is_full = false;
   readiness_.watch([&is_lost] { return is_lost.load(); }, [&is_full] { return is_full.load(); });
   const Reply ready = get("/readyz?verbose");
-  EXPECT_EQ(ready.status, 200);
-  EXPECT_EQ(ready.body,
-            R"({"classes":["broken","counter","room","sampler"],"status":"ready","storage":"ok"})");
+  EXPECT_EQ(
+      answer_of(ready),
+      R"(200 {"classes":["broken","counter","room","sampler"],"status":"ready","storage":"ok"})");
   is_full = true;
   EXPECT_EQ(get("/readyz").status, 200) << "what is stored is served";
   EXPECT_TRUE(get("/readyz").body.ends_with(R"("storage":"full"})"));
   EXPECT_TRUE(contains(ready.head, "Cache-Control: no-store\r\n"));
 
   readiness_.set(Readiness::Phase::kStarting);
-  EXPECT_EQ(get("/readyz").status, 503);
-  EXPECT_EQ(get("/readyz").body, R"({"status":"starting"})");
+  EXPECT_EQ(answer_of(get("/readyz")), R"(503 {"status":"starting"})");
   is_lost = true;
   EXPECT_EQ(get("/readyz").body, R"({"status":"starting"})");
   readiness_.set(Readiness::Phase::kReady);
-  EXPECT_EQ(get("/readyz").status, 503);
-  EXPECT_EQ(get("/readyz").body, R"({"status":"data_lost"})");
+  EXPECT_EQ(answer_of(get("/readyz")), R"(503 {"status":"data_lost"})");
   readiness_.set(Readiness::Phase::kStopping);
-  EXPECT_EQ(get("/readyz").status, 503);
-  EXPECT_EQ(get("/readyz").body, R"({"status":"stopping"})");
+  EXPECT_EQ(answer_of(get("/readyz")), R"(503 {"status":"stopping"})");
 }
 
 TEST_F(HttpApiTest, SaysAtItsRootWhatItIs) {
@@ -85,10 +80,9 @@ TEST_F(HttpApiTest, AnswersHeadLikeGetAndOtherMethodsWith405) {
 TEST_F(HttpApiTest, AnswersEverythingElseWith404) {
   for (const std::string_view path :
        {"/nothing", "/healthz/x", "//healthz", "/AGENTS/sampler/a", "*"}) {
-    const Reply reply = get(path);
-    EXPECT_EQ(reply.status, 404) << path;
-    EXPECT_EQ(reply.body,
-              R"({"error":{"code":"not_found","message":"there is nothing at this path"}})");
+    EXPECT_EQ(answer_of(get(path)),
+              R"(404 {"error":{"code":"not_found","message":"there is nothing at this path"}})")
+        << path;
   }
 }
 

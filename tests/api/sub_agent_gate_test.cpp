@@ -106,8 +106,7 @@ TEST_F(SubAgentGateTest, ARefusalIsAnAnswerOrACloseThatStopsTheClientOrNot) {
     const Reply reply = get(target);
     EXPECT_EQ(reply.status, each.status) << each.name;
     EXPECT_TRUE(lacks(reply.body, "secret"));
-    Client client = connect(target);
-    const Frame frame = client.read_frame();
+    const Frame frame = first_frame(target);
     EXPECT_EQ(frame.close_code(), each.close_code) << each.name;
     EXPECT_EQ(frame.close_reason(),
               "Sub-agent connection rejected (" + std::to_string(each.status) + ")");
@@ -156,8 +155,7 @@ TEST_F(SubAgentGateTest, EachNewAgentOfTheWayCountsBeforeAnyIsAsked) {
   asked_.clear();
   const std::string target = "/agents/inbox/u/sub/inbox/w/sub/chat/forbidden";
   EXPECT_EQ(get(target).status, 429) << "five";
-  Client client = connect(target);
-  EXPECT_EQ(client.read_frame().close_code(), 1013);
+  EXPECT_EQ(close_code(target), 1013);
   EXPECT_EQ(get("/agents/inbox/u").status, 200);  // after the agent has written it down
   EXPECT_EQ(asked_, std::vector<std::string>{});
 }
@@ -203,8 +201,7 @@ TEST_F(SubAgentGateTest, ClassesAndNamesBelowAreCheckedAsThoseAbove) {
   runtime_->classes().expect("hoped-for");
   EXPECT_EQ(get("/agents/inbox/u/sub/hoped-for/a").status, 503);
   EXPECT_EQ(get("/agents/inbox/u/sub/chat/%00").status, 400);
-  Client client = connect("/agents/inbox/u/sub/chat/%FF");
-  EXPECT_EQ(client.read_frame().close_code(), 4400);
+  EXPECT_EQ(close_code("/agents/inbox/u/sub/chat/%FF"), 4400);
   EXPECT_TRUE(asked_.empty());
 }
 

@@ -50,8 +50,7 @@ bool is_let_in(Access access, Asker asker) {
 }
 
 TEST_F(WhoMayConnectTest, EachRouteLetsInThoseOfItsTableAndNobodyElse) {
-  NotingRows noting;
-  noting_ = &noting;
+  has_desks_ = true;
   open();
   const std::pair<Asker, std::string> askers[] = {
       {Asker::kNobody, ""},
@@ -115,8 +114,7 @@ TEST_F(WhoMayConnectTest, ObjectsAreForWhoMayReachTheirAgents) {
 
 // The check of access and the choice of the class know the same spellings of a class.
 TEST_F(WhoMayConnectTest, NoSpellingOfAClassGoesAroundItsRules) {
-  NotingRows noting;
-  noting_ = &noting;
+  has_desks_ = true;
   open();
   runtime_->classes().expect_again("gone-now");
   runtime_->classes().expect("never-there");
@@ -152,15 +150,14 @@ TEST_F(WhoMayConnectTest, NoSpellingOfAClassGoesAroundItsRules) {
         std::vector<std::string> reached;
         if (has_token && its.with == 0 && route.is_noted)
           reached = {route.method + ' ' + path + " Guarded a"};
-        EXPECT_EQ(noting.take_asked(), reached) << route.method << ' ' << path;
+        EXPECT_EQ(desks_.take_asked(), reached) << route.method << ' ' << path;
       }
     }
   }
 }
 
 TEST_F(WhoMayConnectTest, AlarmsAreForThoseWhoseNameTheirObjectHas) {
-  NotingRows noting;
-  noting_ = &noting;
+  has_desks_ = true;
   open();
   const std::string body = R"({"method":"echo","delay_seconds":1})";
   const std::string u1 = bearer(jwt("u1"));
@@ -329,27 +326,6 @@ TEST_F(WhoMayConnectTest, ASocketEndsWithItsToken) {
   EXPECT_EQ(last.close_reason(), "the token has expired");
 }
 
-// Notes how it is closed.
-class ClosedSocket final : public net::WebSocket {
- public:
-  CloseCode code = 0;
-  std::string reason;
-
-  void send(std::string_view /*payload*/, bool /*is_text*/) override {}
-  void send(SharedBytes /*payload*/, bool /*is_text*/) override {}
-  void close(CloseCode with, std::string_view why) override {
-    code = with;
-    reason = why;
-  }
-  void abort() override {}
-  void pause_reading() override {}
-  void resume_reading() override {}
-  void when_drained(std::function<void()> notice) override { notice(); }
-  [[nodiscard]] std::size_t buffered() const override { return 0; }
-  [[nodiscard]] bool is_open() const override { return code == 0; }
-  [[nodiscard]] std::uint64_t sends() const override { return 0; }
-};
-
 // The socket has passed the check and is not registered yet, so a withdrawal of access does not
 // find it.
 TEST_F(WhoMayConnectTest, ASocketOnItsWayWhileAccessIsWithdrawnComesAgain) {
@@ -374,9 +350,9 @@ TEST_F(WhoMayConnectTest, ASocketOnItsWayWhileAccessIsWithdrawnComesAgain) {
       } else {
         runtime_->classes().access_changed();  // a token is good no more
       }
-      const auto socket = std::make_shared<ClosedSocket>();
+      const auto socket = std::make_shared<NotedSocket>();
       EXPECT_NE(plan.opened(socket), nullptr);
-      EXPECT_EQ(socket->code, kCloseServiceRestart);
+      EXPECT_EQ(socket->closed_with, kCloseServiceRestart);
       EXPECT_EQ(socket->reason, kAccessChanged);
     }
   }
@@ -471,8 +447,7 @@ TEST_F(WhoMayConnectTest, NoSpellingOfAPathGetsPastItsRefusal) {
 
 TEST_F(WhoMayConnectTest, AnUpgradeBelowWhatAsksForAKeyAsksForItToo) {
   edge_.routes = {leads_to("/admin/live", "open", "a"), leads_to("/live", "open", "a")};
-  NotingRows noting;
-  noting_ = &noting;
+  has_desks_ = true;
   open();
   for (const std::string& path : spellings("/admin/live")) {
     RawClient stranger(port());
@@ -547,9 +522,8 @@ TEST_F(WhoMayConnectTest, OneClaimHasOneAgentByEachWay) {
     const std::string by_id = "/objects/mine/" + fully_encoded(claim) + "/call/claims";
     EXPECT_EQ(ask(http("POST", by_id, bearer(token))).status, 200) << by_id;
   }
-  const Reply misspelled = ask(http("GET", "/agents/named/auth0%7C1/echo", bearer(jwt("auth0|1"))));
-  EXPECT_EQ(misspelled.status, 403);
-  EXPECT_TRUE(contains(misspelled.body, "spell the agent's name as browsers do"));
+  EXPECT_TRUE(answers(ask(http("GET", "/agents/named/auth0%7C1/echo", bearer(jwt("auth0|1")))), 403,
+                      "spell the agent's name as browsers do"));
 }
 
 TEST_F(WhoMayConnectTest, AClassHasTheServersRuleForNamesUnlessItSaysAnother) {
