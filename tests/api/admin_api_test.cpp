@@ -2,7 +2,6 @@
 #include "api/admin_api.hpp"
 
 #include "api/api_fixture.hpp"
-#include "json/json.hpp"
 
 namespace hearth::api::testing {
 namespace {

@@ -8,14 +8,10 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <set>
 #include <string>
-#include <thread>
-#include <vector>
 
 namespace hearth::testing {
 namespace {

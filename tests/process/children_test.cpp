@@ -6,7 +6,6 @@
 #include "support/provider.hpp"
 
 #include <chrono>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>

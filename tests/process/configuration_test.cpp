@@ -2,7 +2,6 @@
 #include "process/process_fixture.hpp"
 
 #include <string>
-#include <utility>
 
 namespace hearth::testing {
 namespace {

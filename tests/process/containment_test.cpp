@@ -4,9 +4,7 @@
 #include "support/built.hpp"
 #include "support/exposition.hpp"
 
-#include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 namespace hearth::testing {

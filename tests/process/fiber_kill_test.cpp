@@ -17,7 +17,6 @@
 #include <iostream>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <random>
 #include <string>
 #include <thread>

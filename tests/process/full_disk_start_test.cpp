@@ -11,7 +11,6 @@
 #include <ostream>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace hearth::testing {

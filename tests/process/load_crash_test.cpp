@@ -5,8 +5,6 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace hearth::testing {
 namespace {

@@ -1,13 +1,11 @@
 // Limits of objects on a real server: how many are active, and what they may store.
 #include "process/agent_client.hpp"
 #include "process/objects_fixture.hpp"
-#include "support/environment.hpp"
 #include "support/exposition.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <set>
 #include <string>

@@ -4,11 +4,9 @@
 #include "process/operator_fixture.hpp"
 #include "support/built.hpp"
 
-#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace hearth::testing {

@@ -4,8 +4,6 @@
 #include "process/process_fixture.hpp"
 #include "support/built.hpp"
 
-#include <filesystem>
-#include <memory>
 #include <string>
 
 namespace hearth::testing {

@@ -1,6 +1,5 @@
 // Libraries that are installed slowly, or in other ways than a rename, while the server runs.
 
-#include "json/json.hpp"
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 #include "support/built.hpp"

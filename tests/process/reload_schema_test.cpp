@@ -1,10 +1,8 @@
 // Versions of a library with schema versions: each agent is migrated once, at its first wake on the
 // new code, or not at all.
-#include "json/json.hpp"
 #include "process/versioned_fixture.hpp"
 
 #include <cstddef>
-#include <filesystem>
 #include <string>
 #include <string_view>
 

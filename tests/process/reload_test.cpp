@@ -6,10 +6,8 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <string>
 #include <thread>
-#include <vector>
 
 namespace hearth::testing {
 namespace {

@@ -1,5 +1,4 @@
 // Bodies that an agent reads as they arrive.
-#include "json/json.hpp"
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 #include "support/environment.hpp"

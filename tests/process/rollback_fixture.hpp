@@ -14,8 +14,6 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace hearth::testing {
 

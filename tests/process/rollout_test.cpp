@@ -3,7 +3,6 @@
 #include "process/versioned_fixture.hpp"
 
 #include <chrono>
-#include <filesystem>
 #include <future>
 #include <memory>
 #include <set>

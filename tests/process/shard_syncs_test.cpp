@@ -3,7 +3,6 @@
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 
-#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <map>

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <set>
 #include <string>
-#include <vector>
 
 namespace hearth::testing {
 namespace {

@@ -8,9 +8,7 @@
 
 #include <csignal>
 #include <filesystem>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace hearth::testing {

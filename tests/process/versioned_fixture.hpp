@@ -8,7 +8,6 @@
 #include "support/built.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <memory>

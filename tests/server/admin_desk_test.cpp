@@ -17,9 +17,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <functional>
 #include <future>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,7 +1,6 @@
 #include "server/definition_desk.hpp"
 
 #include "config/definitions.hpp"
-#include "json/json.hpp"
 #include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>

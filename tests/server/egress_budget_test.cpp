@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <future>
 #include <memory>
-#include <optional>
 #include <string>
 
 namespace hearth::server {

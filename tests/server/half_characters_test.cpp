@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 

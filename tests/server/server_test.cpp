@@ -11,7 +11,6 @@
 #include <fstream>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 namespace hearth::server {

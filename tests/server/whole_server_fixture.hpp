@@ -3,7 +3,6 @@
 
 #include "net/raw_client.hpp"
 #include "server/server.hpp"
-#include "support/built.hpp"
 #include "support/recording_logger.hpp"
 #include "support/temp_directory.hpp"
 
