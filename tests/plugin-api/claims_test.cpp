@@ -38,9 +38,13 @@ class Reads : public hearth::Agent {
   }
 };
 
-TEST(ClaimsTest, AreThoseThatTheServerHasVerifiedAndOutliveTheInstance) {
+class ClaimsTest : public ::testing::Test {
+ protected:
   Host host;
-  auto agent = host.create<Reads>("k");
+  hearth::testing::AgentHandle agent = host.create<Reads>("k");
+};
+
+TEST_F(ClaimsTest, AreThoseThatTheServerHasVerifiedAndOutliveTheInstance) {
   auto known = agent.connect({}, {}, {}, {{"sub", "u1"}});
   auto unknown = agent.connect();
   agent.evict();
@@ -51,37 +55,28 @@ TEST(ClaimsTest, AreThoseThatTheServerHasVerifiedAndOutliveTheInstance) {
   EXPECT_TRUE(agent.connect({}, {}, {}, {{"banned", true}}).closed());
 }
 
-TEST(ClaimsTest, ComeWithARequestToo) {
-  Host host;
-  auto agent = host.create<Reads>("k");
+TEST_F(ClaimsTest, ComeWithARequestToo) {
   EXPECT_EQ(agent.request("GET", "/", "", {}, {{"sub", "u1"}}).body, R"({"sub":"u1"})");
   EXPECT_EQ(agent.request("GET", "/").body, "null");
 }
 
-TEST(ClaimsTest, ComeWithACallThroughAConnectionAndWithout) {
-  Host host;
-  auto agent = host.create<Reads>("k");
+TEST_F(ClaimsTest, ComeWithACallThroughAConnectionAndWithout) {
   EXPECT_EQ(agent.start_as({{"sub", "u1"}}, "who").value(), (Json{{"sub", "u1"}}));
   EXPECT_EQ(agent.call("who"), Json());
   EXPECT_EQ(agent.connect({}, {}, {}, {{"sub", "u2"}}).call("who"), (Json{{"sub", "u2"}}));
   EXPECT_EQ(agent.connect().call("who"), Json());
 }
 
-TEST(ClaimsTest, StayWithACallOrAMessageWhoseClientHasGone) {
-  Host host;
-  auto agent = host.create<Reads>("k");
+TEST_F(ClaimsTest, StayWithACallOrAMessageWhoseClientHasGone) {
   for (const bool is_call : {true, false}) {
     agent.as<Reads>().seen = nullptr;
     auto client = agent.connect({}, {}, {}, {{"sub", "u1"}});
-    if (is_call) {
-      auto call = client.start("who_later");
-      client.close();
-      host.advance(std::chrono::seconds(1));
-    } else {
+    if (is_call)
+      static_cast<void>(client.start("who_later"));
+    else
       client.send("later");
-      client.close();
-      host.advance(std::chrono::seconds(1));
-    }
+    client.close();
+    host.advance(std::chrono::seconds(1));
     EXPECT_EQ(agent.as<Reads>().seen, (Json{{"sub", "u1"}})) << (is_call ? "a call" : "a message");
   }
 }

@@ -211,10 +211,9 @@ TEST_F(RecoveryTest, AllAreOfferedOldestFirst) {
   }
   agent_.kill();
   host_.advance(seconds(0));
-  ASSERT_EQ(offered.size(), 3U);
-  EXPECT_EQ(offered[0].name, "one");
-  EXPECT_EQ(offered[1].name, "two");
-  EXPECT_EQ(offered[2].name, "three");
+  std::vector<std::string> names;
+  for (const RecoveredFiber& each : offered) names.push_back(each.name);
+  EXPECT_EQ(names, std::vector<std::string>({"one", "two", "three"}));
 }
 
 TEST_F(RecoveryTest, AFailingHookKeepsTheRowAndIsAskedAgainLater) {

@@ -1,5 +1,7 @@
 // Failures that no retry mends, for each kind of work; and values that this version of the code
 // cannot read, which wait for another one.
+#include "fields.hpp"
+
 #include <hearth/agent.hpp>
 #include <hearth/testing/host.hpp>
 
@@ -329,8 +331,7 @@ TEST_F(UnreadableTest, AFiberWaitsForCodeThatReadsItsCheckpoint) {
   host_.advance(milliseconds(15));
   be_later();
   EXPECT_EQ(done, Lines({"step 1"}));
-  EXPECT_EQ(agent_.fiber_records().at(0).at("waits_for_code"), true);
-  EXPECT_EQ(agent_.fiber_records().at(0).at("attempts"), 0);
+  EXPECT_EQ(fields(agent_.fiber_records().at(0), {"waits_for_code", "attempts"}), Json({true, 0}));
   EXPECT_TRUE(has_step(kWaits + "checkpoint.shop: missing, expected string"));
   be_earlier();
   EXPECT_EQ(done, Lines({"step 1", "step 2", "step 3"}));

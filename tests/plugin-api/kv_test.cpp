@@ -69,9 +69,13 @@ class NoteKeeper : public hearth::Agent {
   std::vector<std::string> told;
 };
 
-TEST(KvTest, AValueIsKeptThroughAnEviction) {
+class KvTest : public ::testing::Test {
+ protected:
   Host host;
-  auto agent = host.create<NoteKeeper>("a");
+  hearth::testing::AgentHandle agent = host.create<NoteKeeper>("a");
+};
+
+TEST_F(KvTest, AValueIsKeptThroughAnEviction) {
   EXPECT_EQ(agent.call("get", "draft"), nullptr);
   agent.call("put", "draft", Draft{"Dear Ada", 2});
   agent.evict();
@@ -82,32 +86,24 @@ TEST(KvTest, AValueIsKeptThroughAnEviction) {
   EXPECT_EQ(agent.call("usage"), Json({0, 0}));
 }
 
-TEST(KvTest, AreListedByPrefixAndInPages) {
-  Host host;
-  auto agent = host.create<NoteKeeper>("a");
+TEST_F(KvTest, AreListedByPrefixAndInPages) {
   for (const char* key : {"note:2", "note:1", "other"}) agent.call("put", key, Draft{});
   EXPECT_EQ(agent.call("keys", "note:", ""), Json({"note:1", "note:2"}));
   EXPECT_EQ(agent.call("keys", "", "note:1"), Json({"note:2", "other"}));
   EXPECT_EQ(agent.call("keys", "note:", "note:2"), Json::array());
 }
 
-TEST(KvTest, ATransactionThatIsNotCommittedTakesItBack) {
-  Host host;
-  auto agent = host.create<NoteKeeper>("a");
+TEST_F(KvTest, ATransactionThatIsNotCommittedTakesItBack) {
   agent.call("regret", "k");
   EXPECT_EQ(agent.call("keys", "", ""), Json::array());
 }
 
-TEST(KvTest, WhatCannotBeAKeyIsRefused) {
-  Host host;
-  auto agent = host.create<NoteKeeper>("a");
+TEST_F(KvTest, WhatCannotBeAKeyIsRefused) {
   EXPECT_THROW(agent.call("put", "", Draft{}), hearth::testing::CallError);
   EXPECT_THROW(agent.call("get", std::string(2049, 'x')), hearth::testing::CallError);
 }
 
-TEST(KvTest, ALimitThatAMethodReachesIsOneForItsCallerToo) {
-  Host host;
-  auto agent = host.create<NoteKeeper>("a");
+TEST_F(KvTest, ALimitThatAMethodReachesIsOneForItsCallerToo) {
   auto client = agent.connect();
   for (const char* method : {"fill", "fill_later"}) {
     const auto call = agent.start(method, NoteKeeper::kTooMuch);
@@ -123,9 +119,7 @@ TEST(KvTest, ALimitThatAMethodReachesIsOneForItsCallerToo) {
       << "other codes are the host's word to the agent";
 }
 
-TEST(KvTest, WorkOfItsOwnThatReachesALimitIsTriedAgain) {
-  Host host;
-  auto agent = host.create<NoteKeeper>("a");
+TEST_F(KvTest, WorkOfItsOwnThatReachesALimitIsTriedAgain) {
   agent.as<NoteKeeper>().queue("fill_by_itself");
   host.advance(std::chrono::seconds(10));
   EXPECT_EQ(agent.as<NoteKeeper>().told.size(), 3U);

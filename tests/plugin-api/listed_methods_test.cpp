@@ -1,9 +1,10 @@
-// What the host reads of the methods of a class: hearth.methods/1.
+// What the host reads of the methods of a class, hearth.methods/1, and what it does with it.
 
 #include <hearth/testing/host.hpp>
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -17,6 +18,7 @@ namespace {
 using hearth::Json;
 using hearth::Stream;
 using hearth::Task;
+using hearth::testing::Host;
 
 struct Place {
   double x = 0;
@@ -57,6 +59,7 @@ class Clerk : public hearth::Agent {
     m.add("read", &Clerk::read, hearth::kReadOnly, "Reads it.");
     m.add("turned", &Clerk::read, "Reads it.", hearth::kReadOnly);
     m.stream("follow", &Clerk::follow, "Follows it.");
+    m.stream("repeatable stream", &Clerk::follow, hearth::kIdempotent);
     m.add("alone", &Clerk::plain, hearth::kExclusive, "Does nothing.");
     m.add("alone again", &Clerk::plain, hearth::kExclusive | hearth::kIdempotent);
     m.add("order", &Clerk::order);
@@ -64,22 +67,36 @@ class Clerk : public hearth::Agent {
     m.add("tree", &Clerk::tree);
     m.add("huge", &Clerk::huge);
     m.add("other", &Clerk::other);
+    m.add("late", &Clerk::late, hearth::kIdempotent);
     m.callback("tick", &Clerk::plain);
   }
   void plain() {}
   bool read(const std::string& /*what*/) const { return true; }
-  Task<int> follow(Stream& /*out*/, std::string /*from*/) { co_return 1; }
+  Task<int> follow(Stream& out, std::string from) {
+    out.send(from);
+    co_return 1;
+  }
   Task<std::optional<Order>> order(Order wanted) { co_return wanted; }
   Json mixed(std::optional<int> /*first*/, float /*second*/, Json /*third*/,
              std::optional<bool> /*fourth*/) {
     return nullptr;
+  }
+  Task<int> late(int value) {
+    co_await sleep(std::chrono::seconds(1));
+    co_return value;
   }
   const char* tree(const Tree& /*root*/) { return "tree"; }
   Huge huge(const Huge& all) { return all; }
   std::map<std::string, int> other(std::map<std::string, int> map) { return map; }
 };
 
+class Inheriting : public Clerk {};
 class Empty : public hearth::Agent {};
+class Plain : public hearth::Agent {
+ public:
+  static void methods(hearth::Methods<Plain>& m) { m.add("put", &Plain::put); }
+  void put() {}
+};
 
 class Unlistable : public hearth::Agent {
  public:
@@ -108,14 +125,19 @@ Json schema(const hearth_bytes& text) {
 TEST(ListedMethodsTest, EveryMethodForClientsIsListedInItsOrder) {
   ASSERT_NE(listed<Clerk>(), nullptr);
   EXPECT_EQ(listed<Clerk>()->struct_size, sizeof(hearth_methods_v1));
-  EXPECT_EQ(listed<Clerk>()->count, 13U) << "the callback is for no client";
+  EXPECT_EQ(listed<Clerk>()->count, 15U) << "the callback is for no client";
   EXPECT_EQ(hearth::detail::view(listed<Clerk>()->methods[0].name), "plain");
   EXPECT_EQ(listed<Clerk>(), listed<Clerk>()) << "it is constant";
+  EXPECT_EQ(listed<Inheriting>()->count, 15U) << "a list that is inherited counts";
 }
 
 TEST(ListedMethodsTest, WithoutMethodsThereIsNoTable) {
   EXPECT_EQ(listed<Empty>(), nullptr);
+  EXPECT_EQ(listed<Plain>()->count, 1U) << "also if it promises nothing";
   EXPECT_EQ(listed<Unlistable>(), nullptr);
+  Host host;
+  const auto call = host.create<Unlistable>("a").start("plain");
+  EXPECT_EQ(call.error(), "no list today") << "each call says why";
 }
 
 TEST(ListedMethodsTest, FlagsAreThePromisesAndTheKind) {
@@ -123,12 +145,28 @@ TEST(ListedMethodsTest, FlagsAreThePromisesAndTheKind) {
   EXPECT_EQ(clerk("described").flags, 0U);
   EXPECT_EQ(clerk("repeatable").flags, std::uint32_t{HEARTH_METHOD_IDEMPOTENT});
   EXPECT_EQ(clerk("follow").flags, std::uint32_t{HEARTH_METHOD_STREAMING});
+  EXPECT_EQ(clerk("repeatable stream").flags,
+            std::uint32_t{HEARTH_METHOD_STREAMING} | HEARTH_METHOD_IDEMPOTENT);
   const std::uint32_t both = std::uint32_t{HEARTH_METHOD_READ_ONLY} | HEARTH_METHOD_IDEMPOTENT;
   EXPECT_EQ(clerk("read").flags, both) << "what only reads can be repeated";
   EXPECT_EQ(clerk("turned").flags, both);
   EXPECT_EQ(clerk("alone").flags, std::uint32_t{HEARTH_METHOD_EXCLUSIVE});
   EXPECT_EQ(clerk("alone again").flags,
             std::uint32_t{HEARTH_METHOD_EXCLUSIVE} | HEARTH_METHOD_IDEMPOTENT);
+}
+
+TEST(ListedMethodsTest, AnIdempotentOneIsCalledAsAllOthersAndAgainAfterAnEviction) {
+  Host host;
+  auto agent = host.create<Clerk>("a");
+  EXPECT_EQ(agent.call("read", "x"), true);
+  const auto follow = agent.start("repeatable stream", "x");
+  EXPECT_EQ(follow.parts(), std::vector<Json>{"x"});
+  EXPECT_EQ(follow.value(), 1);
+  const auto late = agent.start("late", 7);
+  agent.evict();
+  host.advance(std::chrono::seconds(5));
+  EXPECT_EQ(late.value(), 7);
+  EXPECT_EQ(agent.activations(), 2);
 }
 
 TEST(ListedMethodsTest, ADescriptionIsTheAuthors) {

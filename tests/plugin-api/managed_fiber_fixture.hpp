@@ -2,6 +2,8 @@
 // An agent with managed fibers on the mock host, and what its instances leave behind. A test
 // scripts the work and the hooks.
 
+#include "fields.hpp"
+
 #include <hearth/testing/host.hpp>
 
 #include <gtest/gtest.h>
@@ -188,6 +190,16 @@ class ManagedFiberFixture : public ::testing::Test {
   }
   Manager& manager() { return agent_.as<Manager>(); }
   std::optional<FiberRecord> inspect(const std::string& id) { return manager().inspect_fiber(id); }
+  // Of the record of this fiber.
+  Json record(const std::string& id, const std::vector<std::string>& names) {
+    return fields(Json(inspect(id).value()), names);
+  }
+  // The names of the fibers that the hook was asked about.
+  static Lines offered_names() {
+    Lines names;
+    for (const RecoveredFiber& fiber : offered) names.push_back(fiber.name);
+    return names;
+  }
   // Begun, with a checkpoint of step 1, and interrupted.
   std::string interrupt(const FiberOptions& options = {}) {
     std::string id = manager().begin(options).record.id;
@@ -196,12 +208,7 @@ class ManagedFiberFixture : public ::testing::Test {
     return id;
   }
   hearth_status status_of(const FiberOptions& options, const std::string& name = "work") {
-    try {
-      manager().begin(options, name);
-    } catch (const hearth::Error& error) {
-      return error.code();
-    }
-    return HEARTH_OK;
+    return refusal_of([&] { return manager().begin(options, name); }).code;
   }
 
   Host host_;

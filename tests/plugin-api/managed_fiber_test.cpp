@@ -31,14 +31,11 @@ TEST_F(ManagedFiberTest, IsAcceptedAsPendingAndRunsToItsStoredResult) {
   host_.advance(milliseconds(20));
   EXPECT_EQ(inspect(started.record.id)->snapshot, 2);
   host_.advance(milliseconds(10));
-  const auto record = inspect(started.record.id);
-  EXPECT_EQ(record->status, FiberStatus::kCompleted);
-  EXPECT_EQ(record->result, Json({{"steps", 3}, {"id", started.record.id}}));
-  EXPECT_EQ(record->snapshot, 3);
-  EXPECT_EQ(record->key, "k");
-  EXPECT_EQ(record->input, Json({{"n", 1}}));
-  EXPECT_EQ(record->metadata, "m");
-  EXPECT_EQ(*record->completed_at - record->created_at, milliseconds(30));
+  const Json result = {{"steps", 3}, {"id", started.record.id}};
+  EXPECT_EQ(record(started.record.id, {"status", "result", "snapshot", "key", "input", "metadata"}),
+            Json({"completed", result, 3, "k", {{"n", 1}}, "m"}));
+  const auto ended = inspect(started.record.id);
+  EXPECT_EQ(*ended->completed_at - ended->created_at, milliseconds(30));
   EXPECT_TRUE(agent_.fibers().empty());
 }
 
@@ -153,10 +150,8 @@ TEST_F(ManagedFiberTest, AWaitForNothingIsAnErrorAndACancelledWaitHurtsNobody) {
 TEST_F(ManagedFiberTest, AFailureIsAStatusForThoseWhoWait) {
   failures_left = 1;
   const std::string id = manager().begin_flaky(0).record.id;
-  const Json record = agent_.call("wait", id);
-  EXPECT_EQ(record.at("status"), "error");
-  EXPECT_EQ(record.at("error"), "broken");
-  EXPECT_EQ(record.at("failures"), 1);
+  EXPECT_EQ(fields(agent_.call("wait", id), {"status", "error", "failures"}),
+            Json({"error", "broken", 1}));
   EXPECT_EQ(agent_.start("result", id).error(), "fiber flaky is error: broken");
   EXPECT_EQ(host_.log(), Lines({"error fiber flaky failed: broken"}));
 }
@@ -281,12 +276,9 @@ TEST_F(ManagedFiberTest, AnInterruptedFiberCanBeCancelled) {
 TEST_F(ManagedFiberTest, FailedWorkBeginsAgainWithTheSameFunction) {
   failures_left = 2;
   const std::string id = manager().begin_flaky(2).record.id;
-  const auto record = inspect(id);
-  EXPECT_EQ(record->status, FiberStatus::kPending);
-  EXPECT_EQ(record->failures, 1);
-  EXPECT_EQ(record->error, "broken");
+  EXPECT_EQ(record(id, {"status", "failures", "error"}), Json({"pending", 1, "broken"}));
   // The wait doubles, and up to a quarter of it is added.
-  const auto first = *record->next_at - manager().now();
+  const auto first = *inspect(id)->next_at - manager().now();
   EXPECT_TRUE(first >= seconds(1) && first <= milliseconds(1250)) << first.count();
   host_.advance(first);
   EXPECT_EQ(done.size(), 2U);

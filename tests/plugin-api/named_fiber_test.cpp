@@ -1,4 +1,6 @@
 // Fibers whose function is listed under a name, so that the host can call it again.
+#include "fields.hpp"
+
 #include <hearth/agent.hpp>
 #include <hearth/testing/host.hpp>
 
@@ -253,9 +255,8 @@ TEST_F(NamedFiberTest, AKeyWithAnotherInputIsAConflictForTheCallerToo) {
 TEST_F(NamedFiberTest, WithARecordItsValueIsThereLater) {
   const Json id = agent_.call("go", Trip{"Rome", 1}, "k", true);
   host_.advance(milliseconds(10));
-  const Json record = agent_.call("wait", id);
-  EXPECT_EQ(record.at("result"), "in Rome");
-  EXPECT_EQ(record.at("input"), Json(Trip{"Rome", 1}));
+  EXPECT_EQ(fields(agent_.call("wait", id), {"result", "input"}),
+            Json({"in Rome", Trip{"Rome", 1}}));
   EXPECT_EQ(agent_.call("go", Trip{"Rome", 1}, "k", true), id) << "the key is taken";
 }
 
@@ -332,9 +333,7 @@ TEST_F(NamedFiberTest, ARetryThatWaitsSurvivesARestartWithItsErrorAndItsCount) {
   host_.advance(milliseconds(1));
   agent_.kill();
   const Json record = agent_.fiber_records()[0];
-  EXPECT_EQ(record.at("status"), "pending");
-  EXPECT_EQ(record.at("error"), "no luck");
-  EXPECT_EQ(record.at("failures"), 1);
+  EXPECT_EQ(fields(record, {"status", "error", "failures"}), Json({"pending", "no luck", 1}));
   EXPECT_TRUE(record.at("next_at").is_number());
   host_.advance(minutes(1));
   EXPECT_EQ(agent_.fiber_records()[0].at("result"), 7);
@@ -392,10 +391,9 @@ TEST_F(NamedFiberTest, AVersionThatDoesNotKnowTheNameLeavesItForOneThatDoes) {
   }
   agent_.wake();
   host_.advance(milliseconds(0));
-  const Json list = agent_.call("list");
-  EXPECT_EQ(list.at(0).at("waits_for_code"), true);
-  EXPECT_EQ(list.at(0).at("status"), "recovering");
-  EXPECT_EQ(list.at(0).at("attempts"), 0) << "it costs no attempt";
+  EXPECT_EQ(fields(agent_.call("list").at(0), {"waits_for_code", "status", "attempts"}),
+            Json({true, "recovering", 0}))
+      << "it costs no attempt";
   agent_.become<Traveller>();
   agent_.wake();
   host_.advance(milliseconds(20));
@@ -588,8 +586,7 @@ TEST_F(NamedFiberTest, ACancelledFiberStaysCancelledAfterAKillWithARecordOrWitho
     EXPECT_EQ(agent_.fiber_records().size(), keep ? 1U : 0U);
     EXPECT_EQ(count("fiber:cancelled"), keep ? 2U : 1U);
   }
-  EXPECT_EQ(agent_.fiber_records()[0].at("status"), "aborted");
-  EXPECT_EQ(agent_.fiber_records()[0].at("error"), "not now");
+  EXPECT_EQ(fields(agent_.fiber_records()[0], {"status", "error"}), Json({"aborted", "not now"}));
 }
 
 TEST_F(NamedFiberTest, WhoWaitsForOneWithoutARecordGetsItsEndOnce) {

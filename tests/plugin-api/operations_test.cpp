@@ -1,5 +1,7 @@
 // Operations of agents on the mock host: which run once, which are retried, and which never are.
 
+#include "fields.hpp"
+
 #include <hearth/testing/host.hpp>
 
 #include <gtest/gtest.h>
@@ -200,8 +202,8 @@ class OperationsSdkTest : public ::testing::Test {
 
 TEST_F(OperationsSdkTest, ItsResultIsKeptWithTheTurnThatUsesIt) {
   const Json receipt = agent_.call("order", "unsafe");
-  EXPECT_EQ(first().at("state"), state_of(OperationState::kCompleted));
-  EXPECT_EQ(first().at("result"), receipt);
+  EXPECT_EQ(fields(first(), {"state", "result"}),
+            Json({state_of(OperationState::kCompleted), receipt}));
   ASSERT_EQ(other_side.keys.size(), 1U);
   EXPECT_EQ(first().at("id"), other_side.keys[0]) << "the id is the key for the other side";
 }
@@ -253,12 +255,7 @@ TEST_F(OperationsSdkTest, AKillBeforeTheRequestLeftIsNoSecondEffect) {
 
 TEST_F(OperationsSdkTest, I5_WhatNobodyKnowsIsSaidUntilSomebodyHasLooked) {
   other_side.failure = FetchReply::Failure{.sent = true};
-  std::string text;
-  try {
-    agent_.call("order", "unsafe");
-  } catch (const CallError& error) {
-    text = error.what();
-  }
+  const std::string text = refusal_of([this] { return agent_.call("order", "unsafe"); }).text;
   const std::string id = first().at("id").get<std::string>();
   EXPECT_EQ(text, "operation " + id + " may have executed; verify before retrying");
   EXPECT_EQ(agent_.sql("SELECT value ->> 'text' FROM cf_agents_kv WHERE key = 'unknown'"),

@@ -1,5 +1,7 @@
 // The queue on the mock host.
 
+#include "fields.hpp"
+
 #include <hearth/testing/host.hpp>
 
 #include <gtest/gtest.h>
@@ -8,7 +10,6 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 using std::chrono::hours;
@@ -106,9 +107,8 @@ TEST_F(QueueTest, WhatFailsTooOftenIsADeadLetterOutOfTheOthersWay) {
   EXPECT_EQ(sent_mails, Lines({"tries a", "tries a", "tries a", "b"}));
   const auto dead = mailer().list_queue({.state = QueueState::kDead});
   ASSERT_EQ(dead.size(), 1U);
-  EXPECT_EQ(dead[0].id, item.id);
-  EXPECT_EQ(dead[0].attempts, 3);
-  EXPECT_EQ(dead[0].last_error, "no route");
+  EXPECT_EQ(fields(Json(dead[0]), {"id", "attempts", "last_error"}),
+            Json({item.id, 3, "no route"}));
 
   delivery_failures_left = 0;
   EXPECT_TRUE(mailer().revive_queue_item(item.id));
@@ -120,13 +120,9 @@ TEST_F(QueueTest, WhatFailsTooOftenIsADeadLetterOutOfTheOthersWay) {
 
 TEST_F(QueueTest, ACallbackThatIsNotListedForTheQueueIsRefused) {
   for (const char* const name : {"send_telegram", "for_schedules"}) {
-    try {
-      mailer().queue(name, Mail{"a"});
-      ADD_FAILURE() << name;
-    } catch (const hearth::Error& error) {
-      EXPECT_EQ(error.code(), HEARTH_E_INVALID) << error.what();
-      EXPECT_TRUE(std::string_view(error.what()).starts_with(std::string("Callback ") + name));
-    }
+    const Refusal refusal = refusal_of([&] { return mailer().queue(name, Mail{"a"}); });
+    EXPECT_EQ(refusal.code, HEARTH_E_INVALID) << name;
+    EXPECT_TRUE(refusal.text.starts_with(std::string("Callback ") + name)) << refusal.text;
   }
   EXPECT_EQ(agent_.queue(), Json::array());
 }
