@@ -258,7 +258,7 @@ TEST_P(AssistantTest, AStopReachesTheRequestOfATool) {
   say("Where is my order?");
   ASSERT_EQ(to_shop_.size(), 1);
   EXPECT_TRUE(client_.done("r1").is_null());
-  client_.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
+  client_.stop("r1");
   pass(seconds(1));
   EXPECT_EQ(client_.done("r1").value("outcome", ""), "aborted");
   EXPECT_EQ(asked().size(), 1);
@@ -268,7 +268,7 @@ TEST_P(AssistantTest, AStopDoesNotWaitForAnotherAgent) {
   then_call("remember", {{"customer", "7"}, {"note", "long"}});
   say("Remember all.");
   EXPECT_TRUE(client_.done("r1").is_null());
-  client_.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
+  client_.stop("r1");
   pass(seconds(1));
   EXPECT_EQ(client_.done("r1").value("outcome", ""), "aborted");
   EXPECT_EQ(asked().size(), 1);

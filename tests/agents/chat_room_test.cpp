@@ -27,12 +27,12 @@ class ChatRoomTest : public ::testing::Test {
   }
 
   Host host_;
+  hearth::testing::AgentHandle room_ = host_.create<ChatRoom>("lobby");
 };
 
 TEST_F(ChatRoomTest, WhatOneSaysEverybodyGetsWithNickIdAndTime) {
-  auto room = host_.create<ChatRoom>("lobby");
-  auto ann = room.connect("nick=ann");
-  auto bob = room.connect("nick=bob");
+  auto ann = room_.connect("nick=ann");
+  auto bob = room_.connect("nick=bob");
   static_cast<void>(ann.take_received());
   say(ann, "hi");
   const Json message = {
@@ -42,9 +42,8 @@ TEST_F(ChatRoomTest, WhatOneSaysEverybodyGetsWithNickIdAndTime) {
 }
 
 TEST_F(ChatRoomTest, ComingAndGoingIsToldToTheOthersAndShownInTheState) {
-  auto room = host_.create<ChatRoom>("lobby");
-  auto ann = room.connect("nick=ann");
-  auto bob = room.connect("nick=bob");
+  auto ann = room_.connect("nick=ann");
+  auto bob = room_.connect("nick=bob");
   EXPECT_EQ(frames(ann), (std::vector<Json>{{{"type", "joined"}, {"nick", "bob"}}}));
   EXPECT_TRUE(frames(bob).empty());
   EXPECT_EQ(ann.state(), Json({{"people", {"ann", "bob"}}}));
@@ -54,22 +53,20 @@ TEST_F(ChatRoomTest, ComingAndGoingIsToldToTheOthersAndShownInTheState) {
 }
 
 TEST_F(ChatRoomTest, ANickIsTakenOnceAndWellFormed) {
-  auto room = host_.create<ChatRoom>("lobby");
-  auto ann = room.connect("nick=ann");
-  auto second = room.connect("nick=ann");
+  auto ann = room_.connect("nick=ann");
+  auto second = room_.connect("nick=ann");
   EXPECT_TRUE(second.closed());
   EXPECT_EQ(second.close_code(), 4409U);
-  EXPECT_EQ(room.connect("nick=").close_code(), 4400U);
-  EXPECT_EQ(room.connect("nick=" + std::string(33, 'a')).close_code(), 4400U);
-  EXPECT_FALSE(room.connect().closed());
+  EXPECT_EQ(room_.connect("nick=").close_code(), 4400U);
+  EXPECT_EQ(room_.connect("nick=" + std::string(33, 'a')).close_code(), 4400U);
+  EXPECT_FALSE(room_.connect().closed());
   EXPECT_FALSE(ann.closed());
 }
 
 TEST_F(ChatRoomTest, AWhisperReachesOneAndIsNotKept) {
-  auto room = host_.create<ChatRoom>("lobby");
-  auto ann = room.connect("nick=ann");
-  auto bob = room.connect("nick=bob");
-  auto eve = room.connect("nick=eve");
+  auto ann = room_.connect("nick=ann");
+  auto bob = room_.connect("nick=bob");
+  auto eve = room_.connect("nick=eve");
   static_cast<void>(ann.take_received());
   static_cast<void>(bob.take_received());
   ann.send(R"({"type":"whisper","to":"bob","text":"psst"})");
@@ -77,15 +74,15 @@ TEST_F(ChatRoomTest, AWhisperReachesOneAndIsNotKept) {
             (std::vector<Json>{{{"type", "whisper"}, {"nick", "ann"}, {"text", "psst"}}}));
   EXPECT_TRUE(frames(ann).empty());
   EXPECT_TRUE(frames(eve).empty());
-  EXPECT_TRUE(room.call("history").empty());
+  EXPECT_TRUE(room_.call("history").empty());
   ann.send(R"({"type":"whisper","to":"zoe","text":"psst"})");
   EXPECT_EQ(frames(ann)[0]["message"], "no such type, or no client here has that nick");
 }
 
 TEST_F(ChatRoomTest, BadFramesCostTheirSenderAnErrorAndNobodyElseAnything) {
-  auto room = host_.create<ChatRoom>("lobby", {{"max_message_length", 5}});
-  auto ann = room.connect("nick=ann");
-  auto bob = room.connect("nick=bob");
+  room_ = host_.create<ChatRoom>("hall", {{"max_message_length", 5}});
+  auto ann = room_.connect("nick=ann");
+  auto bob = room_.connect("nick=bob");
   static_cast<void>(ann.take_received());
   for (const char* const bad :
        {"not json", "[]", R"({"type":"shout","text":"hi"})", R"({"type":"say"})",
@@ -99,43 +96,40 @@ TEST_F(ChatRoomTest, BadFramesCostTheirSenderAnErrorAndNobodyElseAnything) {
 }
 
 TEST_F(ChatRoomTest, HistoryIsPagedBackwardsAndSurvivesAnEviction) {
-  auto room = host_.create<ChatRoom>("lobby");
-  auto ann = room.connect("nick=ann");
+  auto ann = room_.connect("nick=ann");
   for (int i = 1; i <= 5; ++i) say(ann, std::to_string(i));
-  room.evict();
-  const Json last = room.call("history", nullptr, 2);
+  room_.evict();
+  const Json last = room_.call("history", nullptr, 2);
   ASSERT_EQ(last.size(), 2U);
   EXPECT_EQ(last[0]["text"], "4");
   EXPECT_EQ(last[1], Json({{"id", 5}, {"nick", "ann"}, {"text", "5"}, {"at", 1767312000000}}));
-  const Json before = room.call("history", last[0]["id"], 3);
+  const Json before = room_.call("history", last[0]["id"], 3);
   ASSERT_EQ(before.size(), 3U);
   EXPECT_EQ(before[0]["text"], "1");
-  EXPECT_TRUE(room.call("history", 1).empty());
-  EXPECT_EQ(room.call("history", nullptr, -1).size(), 1U);
+  EXPECT_TRUE(room_.call("history", 1).empty());
+  EXPECT_EQ(room_.call("history", nullptr, -1).size(), 1U);
 }
 
 TEST_F(ChatRoomTest, OnlyTheNewestMessagesAreKept) {
-  auto room = host_.create<ChatRoom>("lobby", {{"history_limit", 2}});
-  auto ann = room.connect("nick=ann");
+  room_ = host_.create<ChatRoom>("hall", {{"history_limit", 2}});
+  auto ann = room_.connect("nick=ann");
   for (int i = 1; i <= 5; ++i) say(ann, std::to_string(i));
-  EXPECT_EQ(room.sql("SELECT text FROM messages ORDER BY id"), Json({{"4"}, {"5"}}));
+  EXPECT_EQ(room_.sql("SELECT text FROM messages ORDER BY id"), Json({{"4"}, {"5"}}));
 }
 
 TEST_F(ChatRoomTest, NicksAndTheirOwnersSurviveAnEviction) {
-  auto room = host_.create<ChatRoom>("lobby");
-  auto ann = room.connect("nick=ann");
-  room.evict();
+  auto ann = room_.connect("nick=ann");
+  room_.evict();
   say(ann, "still me");
   EXPECT_EQ(frames(ann)[0]["nick"], "ann");
-  EXPECT_EQ(room.connect("nick=ann").close_code(), 4409U);
+  EXPECT_EQ(room_.connect("nick=ann").close_code(), 4409U);
 }
 
 TEST_F(ChatRoomTest, ClientsCannotChangeTheState) {
-  auto room = host_.create<ChatRoom>("lobby");
-  auto ann = room.connect("nick=ann");
+  auto ann = room_.connect("nick=ann");
   ann.set_state({{"people", {"everybody"}}});
   EXPECT_EQ(ann.errors(), std::vector<std::string>{"State update rejected"});
-  EXPECT_EQ(room.state(), Json({{"people", {"ann"}}}));
+  EXPECT_EQ(room_.state(), Json({{"people", {"ann"}}}));
 }
 
 }  // namespace

@@ -17,7 +17,17 @@ using std::chrono::seconds;
 namespace {
 
 using hearth::Json;
+using hearth::testing::AgentHandle;
 using hearth::testing::Host;
+
+// Of a run, as its agent shows it.
+Json progress(const char* topic, int completed, int total, const char* status, int recoveries = 0) {
+  return {{"topic", topic},
+          {"completed", completed},
+          {"total", total},
+          {"status", status},
+          {"recoveries", recoveries}};
+}
 
 // As a version before fibers had inputs: all that is known of a run is in its checkpoint.
 class EarlyResearch : public hearth::Agent {
@@ -25,15 +35,11 @@ class EarlyResearch : public hearth::Agent {
   static void methods(hearth::Methods<EarlyResearch>& m) { m.add("start", &EarlyResearch::start); }
   EarlyResearch() { sql("CREATE TABLE steps (run TEXT, step INTEGER, at INTEGER)"); }
   void start(bool has_checkpoint) {
-    const Json progress = {{"topic", "moss"},
-                           {"completed", 2},
-                           {"total", 4},
-                           {"status", "running"},
-                           {"recoveries", 0}};
-    set_state({{"runs", {{"early", progress}}}});
-    const auto work = [this, progress,
+    const Json begun = progress("moss", 2, 4, "running");
+    set_state({{"runs", {{"early", begun}}}});
+    const auto work = [this, begun,
                        has_checkpoint](hearth::FiberContext& fiber) -> hearth::Task<void> {
-      if (has_checkpoint) fiber.stash({{"run", "early"}, {"progress", progress}, {"step_ms", 10}});
+      if (has_checkpoint) fiber.stash({{"run", "early"}, {"progress", begun}, {"step_ms", 10}});
       co_await sleep(seconds(9));
     };
     start_fiber("research", work, {.keep_record = true});
@@ -45,6 +51,14 @@ class ResearchTest : public ::testing::Test {
   std::string start(const std::string& topic, int steps, int step_ms) {
     return agent_.call("start", topic, steps, step_ms).get<std::string>();
   }
+  // An agent whose run an earlier version has begun.
+  AgentHandle early(bool has_checkpoint) {
+    AgentHandle agent = host_.create<EarlyResearch>("early");
+    agent.call("start", has_checkpoint);
+    agent.become<Research>();
+    agent.wake();
+    return agent;
+  }
   Json run(const std::string& id) { return agent_.state().at("runs").at(id); }
   // 1, 2, ... as they are in the table: none missing, none double, in order.
   static Json first(int count) {
@@ -54,16 +68,12 @@ class ResearchTest : public ::testing::Test {
   }
 
   Host host_;
-  hearth::testing::AgentHandle agent_ = host_.create<Research>("a");
+  AgentHandle agent_ = host_.create<Research>("a");
 };
 
 TEST_F(ResearchTest, ARunGoesThroughItsStepsAtItsPace) {
   const std::string id = agent_.call("start", "moss").get<std::string>();  // 5 steps, one a second
-  EXPECT_EQ(run(id), Json({{"topic", "moss"},
-                           {"completed", 0},
-                           {"total", 5},
-                           {"status", "running"},
-                           {"recoveries", 0}}));
+  EXPECT_EQ(run(id), progress("moss", 0, 5, "running"));
   host_.advance(seconds(3));
   EXPECT_EQ(agent_.call("status", id).at("completed"), 3);
   EXPECT_EQ(agent_.call("steps", id), first(3));
@@ -74,10 +84,7 @@ TEST_F(ResearchTest, ARunGoesThroughItsStepsAtItsPace) {
 }
 
 TEST_F(ResearchTest, ARunOfAnEarlierVersionGoesOnFromItsCheckpoint) {
-  auto agent = host_.create<EarlyResearch>("early");
-  agent.call("start", true);
-  agent.become<Research>();
-  agent.wake();
+  auto agent = early(true);
   host_.advance(milliseconds(20));
   EXPECT_EQ(agent.call("steps", "early"), Json({3, 4}));
   EXPECT_EQ(agent.call("status", "early").at("status"), "completed");
@@ -85,10 +92,7 @@ TEST_F(ResearchTest, ARunOfAnEarlierVersionGoesOnFromItsCheckpoint) {
 }
 
 TEST_F(ResearchTest, ARunOfAnEarlierVersionIsCancelledByItsStatus) {
-  auto agent = host_.create<EarlyResearch>("early");
-  agent.call("start", true);
-  agent.become<Research>();
-  agent.wake();
+  auto agent = early(true);
   EXPECT_EQ(agent.call("cancel", "early"), true);
   host_.advance(seconds(1));
   EXPECT_EQ(agent.call("steps", "early"), Json::array());
@@ -96,10 +100,7 @@ TEST_F(ResearchTest, ARunOfAnEarlierVersionIsCancelledByItsStatus) {
 }
 
 TEST_F(ResearchTest, ARunOfAnEarlierVersionThatHadNotBegunFailsAndSaysWhy) {
-  auto agent = host_.create<EarlyResearch>("early");
-  agent.call("start", false);
-  agent.become<Research>();
-  agent.wake();
+  auto agent = early(false);
   EXPECT_EQ(agent.fiber_records()[0].at("status"), "error");
   EXPECT_EQ(agent.fiber_records()[0].at("error"),
             "this run was begun without an order, and has no checkpoint");
@@ -168,14 +169,9 @@ TEST_F(ResearchTest, EveryClientHearsOfTheProgress) {
   const auto frames = client.take_received();
   ASSERT_EQ(frames.size(), 3U);
   for (int i = 0; i <= 2; ++i) {
-    EXPECT_EQ(hearth::parse_json(frames[static_cast<std::size_t>(i)].payload),
-              Json({{"type", "progress"},
-                    {"run", id},
-                    {"topic", "moss"},
-                    {"completed", i},
-                    {"total", 2},
-                    {"status", i == 2 ? "completed" : "running"},
-                    {"recoveries", 0}}));
+    Json told = progress("moss", i, 2, i == 2 ? "completed" : "running");
+    told.update({{"type", "progress"}, {"run", id}});
+    EXPECT_EQ(hearth::parse_json(frames[static_cast<std::size_t>(i)].payload), told);
   }
   EXPECT_EQ(client.state(), agent_.state());
 }
@@ -185,9 +181,7 @@ TEST_F(ResearchTest, AnEvictionInTheMiddleRepeatsAndSkipsNoStep) {
   host_.advance(milliseconds(250));
   agent_.evict();
   host_.advance(milliseconds(100));  // the interrupted third step begins anew
-  EXPECT_EQ(run(id).at("completed"), 3);
-  EXPECT_EQ(run(id).at("recoveries"), 1);
-  EXPECT_EQ(run(id).at("status"), "running");
+  EXPECT_EQ(run(id), progress("moss", 3, 5, "running", 1));
   host_.advance(milliseconds(200));
   EXPECT_EQ(run(id).at("status"), "completed");
   EXPECT_EQ(agent_.call("steps", id), first(5));
