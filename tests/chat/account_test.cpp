@@ -24,26 +24,17 @@ TEST_P(BudgetTest, ALimitOfTokensEndsTheTurnBeforeTheCall) {
   answer.input_tokens = 900;
   answer.output_tokens = 300;
   model.then(answer);
-  ChatClient client(agent);
-  client.say("r1", "hi");
-  wait(seconds(1));
+  ChatClient client = talk(agent, "hi", seconds(1));
   agent.kill();  // what is spent is kept
   ChatClient back(agent);
-  back.say("r2", "hi");
-  wait(seconds(1));
-  back.read();
-  EXPECT_EQ(back.done("r2").at("outcome"), "completed");
-  back.say("r3", "hi");
-  wait(seconds(1));
-  back.read();
-  EXPECT_EQ(back.done("r3").at("outcome"), "error");
-  EXPECT_EQ(back.done("r3").at("body"), "This chat has reached its daily limit of tokens (2300).");
+  say(back, "r2", "hi", seconds(1));
+  EXPECT_EQ(back.outcome("r2"), "completed");
+  say(back, "r3", "hi", seconds(1));
+  EXPECT_EQ(back.outcome("r3"), "error: This chat has reached its daily limit of tokens (2300).");
   EXPECT_EQ(model.requests().size(), 2U);
   wait(std::chrono::hours(25));
-  back.say("r4", "hi");
-  wait(seconds(1));
-  back.read();
-  EXPECT_EQ(back.done("r4").at("outcome"), "completed");
+  say(back, "r4", "hi", seconds(1));
+  EXPECT_EQ(back.outcome("r4"), "completed");
 }
 
 TEST_P(BudgetTest, C45_EachLimitEndsTheTurnBeforeItsSecondCall) {
@@ -60,22 +51,15 @@ TEST_P(BudgetTest, C45_EachLimitEndsTheTurnBeforeItsSecondCall) {
   };
   for (const auto& [budget, refusal] : rows) {
     SCOPED_TRACE(refusal);
-    testing::Host own;
-    ScriptedModel scripted(own, GetParam());
-    Json options = scripted.options();
-    options.update({{"budget", budget}, {"max_output_tokens", 500}});
-    auto agent = own.create<Support>("a", options);
+    Stage own(GetParam());
+    auto agent = own.make({{"budget", budget}, {"max_output_tokens", 500}});
     Scripted call = asks("look", {{"id", "o1"}});
     call.input_tokens = 900;
     call.output_tokens = 300;
-    scripted.then(call);
-    ChatClient client(agent);
-    client.say("r1", "hi");
-    own.advance(seconds(1));
-    client.read();
-    EXPECT_EQ(client.done("r1").at("outcome"), "error");
-    EXPECT_EQ(client.done("r1").at("body"), refusal);
-    EXPECT_EQ(scripted.requests().size(), 1U);
+    own.model.then(call);
+    ChatClient client = own.talk(agent, "hi", seconds(1));
+    EXPECT_EQ(client.outcome("r1"), "error: " + refusal);
+    EXPECT_EQ(own.model.requests().size(), 1U);
     EXPECT_EQ(agent.call("notes", "error"), Json::array({"budget"}));
   }
 }
@@ -84,10 +68,7 @@ TEST_P(BudgetTest, C45_EachLimitEndsTheTurnBeforeItsSecondCall) {
 TEST_P(BudgetTest, C45_TheOutputOfACallWithoutABoundIsReservedToo) {
   auto agent = make({{"budget", {{"turn", {{"tokens", 10'000}}}}}});
   for (int i = 0; i < 5; ++i) model.then(cut(says({"one "})));
-  ChatClient client(agent);
-  client.say("r1", "hi");
-  wait(std::chrono::hours(1));
-  client.read();
+  ChatClient client = talk(agent, "hi", std::chrono::hours(1));
   EXPECT_EQ(client.done("r1").at("body"), "This answer has reached its limit of tokens (10000).");
   EXPECT_EQ(model.requests().size(), 2U);
 }
@@ -95,52 +76,39 @@ TEST_P(BudgetTest, C45_TheOutputOfACallWithoutABoundIsReservedToo) {
 TEST_P(BudgetTest, C45_TheNextMessageOfADayThatIsUsedUpIsRefusedUntilTomorrow) {
   auto agent = make({{"budget", {{"day", {{"calls", 1}}}}}});
   model.then({"A cat."});
-  ChatClient client(agent);
-  client.say("r1", "What is it?");
-  wait(seconds(1));
-  client.say("r2", "Are you sure?");
-  wait(seconds(1));
-  client.read();
+  ChatClient client = talk(agent, "What is it?", seconds(1));
+  say(client, "r2", "Are you sure?", seconds(1));
   EXPECT_EQ(client.done("r2").at("body"),
             "This chat has reached its daily limit of calls to the model (1).");
   wait(std::chrono::hours(24));
   model.then({"Yes."});
-  client.say("r3", "And now?");
-  wait(seconds(1));
-  client.read();
+  say(client, "r3", "And now?", seconds(1));
   EXPECT_EQ(client.shown("r3"), "Yes.");
 }
 
 TEST_P(BudgetTest, APictureIsNoMegabyteOfText) {
   auto agent = make({{"context_tokens", 32'768}, {"budget", {{"day", {{"tokens", 50'000}}}}}});
   model.then({"A cat."});
-  ChatClient client(agent);
-  client.say("r1", "Look at this.");
-  wait(seconds(1));
+  ChatClient client = talk(agent, "Look at this.", seconds(1));
   Json picture = user_message("u-2", "What is it?");
   picture["parts"].push_back({{"type", "file"},
                               {"mediaType", "image/png"},
                               {"url", "data:image/png;base64," + std::string(400'000, 'A')}});
   client.ask("r2", Json::array({picture}));
   wait(seconds(1));
-  client.say("r3", "Are you sure?");
-  wait(seconds(1));
-  client.read();
-  EXPECT_EQ(client.done("r3").at("outcome"), "completed");
+  say(client, "r3", "Are you sure?", seconds(1));
+  EXPECT_EQ(client.outcome("r3"), "completed");
   ASSERT_EQ(model.requests().size(), 3U);
   for (const char* const said : {"Look at this.", "What is it?", "AAAA", "Are you sure?"})
-    EXPECT_NE(model.requests()[2].body.find(said), std::string::npos) << said;
+    EXPECT_TRUE(model.asked_with(2, said)) << said;
 }
 
 TEST_P(BudgetTest, ATurnHasAtMostSoManySteps) {
   auto agent = make({{"max_steps", 3}});
   model.then(asks("look", {{"id", "o1"}}));  // again and again
-  ChatClient client(agent);
-  client.say("r1", "hi");
-  wait(seconds(1));
-  client.read();
+  ChatClient client = talk(agent, "hi", seconds(1));
   EXPECT_EQ(model.requests().size(), 3U);
-  EXPECT_EQ(client.done("r1").at("outcome"), "completed");
+  EXPECT_EQ(client.outcome("r1"), "completed");
 }
 
 }  // namespace

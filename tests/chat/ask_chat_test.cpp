@@ -33,16 +33,13 @@ class Desk : public ChatAgent {
 // In any dialect.
 bool has_result(std::string_view body) {
   for (const char* const mark : {"\"tool\"", "function_call_output", "tool_result"})
-    if (body.find(mark) != std::string_view::npos) return true;
+    if (has(body, mark)) return true;
   return false;
 }
 
 Scripted desk_or_expert(std::string_view body) {
-  const auto has = [&](std::string_view words) {
-    return body.find(words) != std::string_view::npos;
-  };
-  if (has("customers of Acme")) return says({"It ", "is ", "forty-two."}, seconds(1));
-  if (has("forty-two.")) return says({"So it is."});
+  if (has(body, "customers of Acme")) return says({"It ", "is ", "forty-two."}, seconds(1));
+  if (has(body, "forty-two.")) return says({"So it is."});
   return asks("expert", {{"text", "What is it?"}});
 }
 
@@ -67,10 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Providers, AskChatTest, ::testing::ValuesIn(ScriptedMod
                          provider_name);
 
 TEST_P(AskChatTest, TheOtherChatAnswersAndIsSeenToGrow) {
-  ChatClient client(desk);
-  client.say("r1", "What?");
-  wait(seconds(10));
-  client.read();
+  ChatClient client = talk(desk, "What?", seconds(10));
   EXPECT_EQ(client.shown("r1"), "So it is.");
   EXPECT_EQ(preliminary(client), (std::vector<std::string>{"It ", "It is ", "It is forty-two."}));
   EXPECT_EQ(text_of(transcript_of(expert)[1]), "It is forty-two.");
@@ -80,18 +74,15 @@ TEST_P(AskChatTest, TheOtherChatAnswersAndIsSeenToGrow) {
 TEST_P(AskChatTest, AKillOfEitherLosesNothingAndAsksOnce) {
   for (int moment = 0; moment < 10; ++moment) {
     SCOPED_TRACE(moment);
-    testing::Host own;
-    ScriptedModel scripted(own, GetParam());
-    scripted.by_request(desk_or_expert);
-    auto other = own.create<Support>("b", scripted.options());
-    auto asking = own.create<Desk>("a", scripted.options());
+    Stage own(GetParam());
+    own.model.by_request(desk_or_expert);
+    auto other = own.host.create<Support>("b", own.model.options());
+    auto asking = own.make<Desk>();
     {
-      ChatClient client(asking);
-      client.say("r1", "What?");
-      own.advance(milliseconds(100 + moment / 2 * 1'000));
+      ChatClient client = own.talk(asking, "What?", milliseconds(100 + moment / 2 * 1'000));
       (moment % 2 == 0 ? asking : other).kill();
     }
-    own.advance(seconds(120));
+    own.wait(seconds(120));
     const Json stored = transcript_of(asking);
     ASSERT_EQ(stored.size(), 2U);
     EXPECT_EQ(text_of(stored[1]), "So it is.");
@@ -105,32 +96,26 @@ TEST_P(AskChatTest, AKillOfEitherLosesNothingAndAsksOnce) {
 TEST_P(AskChatTest, TheWholeAnswerIsTheResultAlthoughItsLogIsGone) {
   for (const bool is_removed : {false, true}) {
     SCOPED_TRACE(is_removed);
-    testing::Host own;
-    ScriptedModel scripted(own, GetParam());
-    scripted.by_request([&](std::string_view body) {
-      const auto has = [&](std::string_view words) {
-        return body.find(words) != std::string_view::npos;
-      };
-      if (has("another question"))
+    Stage own(GetParam());
+    own.model.by_request([&](std::string_view body) {
+      if (has(body, "another question"))
         return says({"Later."}, is_removed ? milliseconds(0) : std::chrono::hours(1));
-      if (has("customers of Acme"))
+      if (has(body, "customers of Acme"))
         return says({"It is ", "forty-two."}, is_removed ? seconds(1) : seconds(5));
       return has_result(body) ? says({"So it is."}) : desk_or_expert(body);
     });
-    Json options = scripted.options();
+    Json options = own.model.options();
     if (is_removed) options["max_persisted_messages"] = 1;
-    auto other = own.create<Support>("b", options);
-    auto asking = own.create<Desk>("a", scripted.options());
-    ChatClient client(asking);
-    client.say("r1", "What?");
-    own.advance(seconds(1));
+    auto other = own.host.create<Support>("b", options);
+    auto asking = own.make<Desk>();
+    ChatClient client = own.talk(asking, "What?", seconds(1));
     if (!is_removed) other.call("start", "another question", "k");
-    own.advance(is_removed ? milliseconds(500) : seconds(10));
+    own.wait(is_removed ? milliseconds(500) : seconds(10));
     Desk::start_takes = seconds(9);
     asking.kill();
-    own.advance(seconds(7));
+    own.wait(seconds(7));
     if (is_removed) other.call("start", "another question", "k");
-    own.advance(seconds(100));
+    own.wait(seconds(100));
     Desk::start_takes = seconds(0);
     const Json stored = transcript_of(asking)[1];
     EXPECT_EQ(text_of(stored), "So it is.");
@@ -143,32 +128,21 @@ TEST_P(AskChatTest, TheWholeAnswerIsTheResultAlthoughItsLogIsGone) {
 }
 
 TEST_P(AskChatTest, AStopReachesTheOtherChat) {
-  ChatClient client(desk);
-  client.say("r1", "What?");
-  wait(milliseconds(1'500));
-  client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
-  wait(seconds(5));
-  client.read();
-  EXPECT_EQ(client.done("r1").at("outcome"), "aborted");
+  ChatClient client = talk(desk, "What?", milliseconds(1'500));
+  stop(client, "r1", seconds(5));
+  EXPECT_EQ(client.outcome("r1"), "aborted");
   EXPECT_EQ(expert.call("notes", "end"), Json::array({"aborted"}));
 }
 
 TEST_P(AskChatTest, ItsFailureIsTheResultOfTheTool) {
   model.by_request([](std::string_view body) {
-    Scripted refused;
-    refused.status = 400;
-    refused.error = R"({"error":{"message":"no"}})";
-    return body.find("customers of Acme") != std::string_view::npos ? refused
-           : has_result(body)                                       ? says({"A pity."})
-                              : asks("expert", {{"text", "What?"}});
+    return has(body, "customers of Acme") ? refuses(400, "no")
+           : has_result(body)             ? says({"A pity."})
+                                          : asks("expert", {{"text", "What?"}});
   });
-  ChatClient client(desk);
-  client.say("r1", "What?");
-  wait(seconds(5));
-  client.read();
+  ChatClient client = talk(desk, "What?", seconds(5));
   EXPECT_EQ(client.shown("r1"), "A pity.");
-  EXPECT_NE(model.requests().back().body.find(client_text(FailureKind::kInvalid)),
-            std::string::npos);
+  EXPECT_TRUE(has(model.requests().back().body, client_text(FailureKind::kInvalid)));
 }
 
 // Each of the two asks the other.
@@ -192,10 +166,7 @@ TEST_P(TwinTest, ChatsThatAskEachOtherAreToldInsteadOfWaiting) {
   });
   auto first = host.create<Twin>("a", model.options());
   auto second = host.create<Twin>("b", model.options());
-  ChatClient client(first);
-  client.say("r1", "What?");
-  host.advance(seconds(30));
-  client.read();
+  ChatClient client = talk(first, "What?", seconds(30));
   EXPECT_EQ(client.shown("r1"), "I know no more.");
   const Json refused = transcript_of(second)[1].at("parts")[1];
   EXPECT_EQ(refused.at("errorText"), "this chat waits for the answer of the one that asks it");
@@ -204,17 +175,12 @@ TEST_P(TwinTest, ChatsThatAskEachOtherAreToldInsteadOfWaiting) {
 
 TEST_P(AskChatTest, AChatThatSaysNothingIsWaitedForAnHour) {
   model.by_request([](std::string_view body) {
-    if (body.find("customers of Acme") != std::string_view::npos)
-      return says({"never"}, std::chrono::hours(100));
+    if (has(body, "customers of Acme")) return says({"never"}, std::chrono::hours(100));
     return has_result(body) ? says({"A pity."}) : asks("expert", {{"text", "What?"}});
   });
-  ChatClient client(desk);
-  client.say("r1", "What?");
-  wait(std::chrono::minutes(59));
-  client.read();
+  ChatClient client = talk(desk, "What?", std::chrono::minutes(59));
   EXPECT_EQ(client.shown("r1"), "");
-  wait(std::chrono::minutes(5));
-  client.read();
+  wait(std::chrono::minutes(5), client);
   EXPECT_EQ(client.shown("r1"), "A pity.");
 }
 

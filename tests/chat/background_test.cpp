@@ -20,14 +20,12 @@ using std::chrono::seconds;
 class BackgroundTest : public Conversation {
  protected:
   BackgroundTest() : Conversation("openai-responses") {}
+  testing::AgentHandle agent = make({{"background", true}});
 };
 
 TEST_F(BackgroundTest, AfterAKillTheRestIsFetchedAndNothingIsPaidTwice) {
-  auto agent = make({{"background", true}});
   model.then(says({"one ", "two ", "three ", "four"}, seconds(10)));
-  ChatClient client(agent);
-  client.say("r1", "count");
-  wait(seconds(35));
+  ChatClient client = talk(agent, "count", seconds(35));
   agent.kill();
   wait(seconds(120));
   EXPECT_EQ(text_of(transcript_of(agent)[1]), "one two three four");
@@ -39,13 +37,9 @@ TEST_F(BackgroundTest, AfterAKillTheRestIsFetchedAndNothingIsPaidTwice) {
 }
 
 TEST_F(BackgroundTest, StopEndsTheAnswerAtTheProvider) {
-  auto agent = make({{"background", true}});
   model.then(says({"one ", "two "}, seconds(10)));
-  ChatClient client(agent);
-  client.say("r1", "count");
-  wait(seconds(15));
-  client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
-  wait(seconds(1));
+  ChatClient client = talk(agent, "count", seconds(15));
+  stop(client, "r1", seconds(1));
   ASSERT_EQ(model.requests().size(), 2U);
   EXPECT_EQ(model.requests()[1].method, "POST");
   EXPECT_TRUE(model.requests()[1].url.ends_with("/responses/resp_1/cancel"));
@@ -63,14 +57,10 @@ std::ptrdiff_t paid(const ScriptedModel& model) {
 }
 
 TEST_F(BackgroundTest, AStopThatAKillHasCutReachesTheProvider) {
-  auto agent = make({{"background", true}});
   model.cancel_takes = seconds(5);
   model.then(says({"one ", "two ", "three "}, seconds(10)));
-  ChatClient client(agent);
-  client.say("r1", "count");
-  wait(seconds(5));
-  client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
-  wait(seconds(1));
+  ChatClient client = talk(agent, "count", seconds(5));
+  stop(client, "r1", seconds(1));
   EXPECT_EQ(cancels(model), 1U);
   agent.kill();
   wait(seconds(60));
@@ -82,16 +72,11 @@ TEST_F(BackgroundTest, AStopThatAKillHasCutReachesTheProvider) {
 }
 
 TEST_F(BackgroundTest, AProviderThatDoesNotAnswerTheStopHoldsNoTurn) {
-  auto agent = make({{"background", true}});
   model.cancel_takes = std::chrono::hours(1);
   model.then(says({"one ", "two "}, seconds(10)));
-  ChatClient client(agent);
-  client.say("r1", "count");
-  wait(seconds(15));
-  client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
-  wait(seconds(11));
-  client.read();
-  EXPECT_EQ(client.done("r1").at("outcome"), "aborted");
+  ChatClient client = talk(agent, "count", seconds(15));
+  stop(client, "r1", seconds(11));
+  EXPECT_EQ(client.outcome("r1"), "aborted");
   EXPECT_EQ(cancels(model), 1U);
 }
 
@@ -105,7 +90,6 @@ Json polled(const std::string& status, const std::string& text) {
 }
 
 TEST_F(BackgroundTest, APollThatIsNotOverIsAskedAgainAfterAKill) {
-  auto agent = make({{"background", true}});
   model.then(cut(says({"one "}, seconds(1))));
   model.polls = {polled("in_progress", "one two "), polled("completed", "one two three")};
   ChatClient client(agent);
@@ -153,43 +137,33 @@ TEST_F(BackgroundTest, C36_APollThatFailsForAMomentIsAskedAgain) {
     poll["id"] = "of another name";  // a gateway may give one to each request
   for (const Row& row : rows) {
     SCOPED_TRACE(row.text + std::to_string(row.cancelled));
-    testing::Host own;
-    ScriptedModel scripted(own, "openai-responses");
-    Json options = scripted.options();
-    options["background"] = true;
-    auto agent = own.create<Support>("a", options);
-    scripted.then(says({"one ", "two "}, seconds(10)));
-    scripted.then({"anew"});
-    scripted.polls = row.polls;
-    ChatClient client(agent);
-    client.say("r1", "count");
-    own.advance(seconds(5));
+    Stage own("openai-responses");
+    auto agent = own.make({{"background", true}});
+    own.model.then_all({says({"one ", "two "}, seconds(10)), says({"anew"})});
+    own.model.polls = row.polls;
+    ChatClient client = own.talk(agent, "count", seconds(5));
     agent.kill();
-    own.advance(seconds(200));
+    own.wait(seconds(200));
     EXPECT_EQ(text_of(transcript_of(agent)[1]), row.text);
     EXPECT_EQ(agent.call("notes", "end"), Json::array({"completed"}));
-    EXPECT_EQ(paid(scripted), row.paid);
-    EXPECT_EQ(cancels(scripted), row.cancelled);
+    EXPECT_EQ(paid(own.model), row.paid);
+    EXPECT_EQ(cancels(own.model), row.cancelled);
   }
 }
 
 // A gateway may end the body before the last event. What comes of it then is asked for.
 TEST_F(BackgroundTest, C36_AnAnswerWhoseStreamEndsEarlyIsNotPaidTwice) {
-  auto agent = make({{"background", true}});
   Scripted early = says({"one "});
   early.is_unended = true;
   model.then(early);
   model.polls = {polled("in_progress", "one two "), polled("completed", "one two three")};
-  ChatClient client(agent);
-  client.say("r1", "count");
-  wait(seconds(30));
+  ChatClient client = talk(agent, "count", seconds(30));
   EXPECT_EQ(text_of(transcript_of(agent)[1]), "one two three");
   EXPECT_EQ(paid(model), 1);
   EXPECT_EQ(cancels(model), 0U);
 }
 
 TEST_F(BackgroundTest, C36_OneThatBeginsAsAJsonBodyIsPolled) {
-  auto agent = make({{"background", true}});
   model.polls = {polled("completed", "one")};
   host.on_fetch([&](const testing::SentRequest& request) {
     testing::FetchReply reply = model.reply(request);
@@ -200,15 +174,12 @@ TEST_F(BackgroundTest, C36_OneThatBeginsAsAJsonBodyIsPolled) {
     return reply;
   });
   model.then({"never"});
-  ChatClient client(agent);
-  client.say("r1", "count");
-  wait(seconds(30));
+  ChatClient client = talk(agent, "count", seconds(30));
   EXPECT_EQ(text_of(transcript_of(agent)[1]), "one");
   EXPECT_EQ(paid(model), 1);
 }
 
 TEST_F(BackgroundTest, WhatIsPolledAfterACrashInAnEndIsNotLost) {
-  auto agent = make({{"background", true}});
   model.cancel_takes = seconds(5);
   model.then(cut(says({"one "})));
   model.polls = {polled("in_progress", "one two "), 503};
@@ -224,30 +195,21 @@ TEST_F(BackgroundTest, WhatIsPolledAfterACrashInAnEndIsNotLost) {
 }
 
 TEST_F(BackgroundTest, AStopBetweenTwoPollsReachesTheProvider) {
-  auto agent = make({{"background", true}});
   model.then(cut(says({"one "}, seconds(1))));
   model.polls = {polled("in_progress", "one two ")};
-  ChatClient client(agent);
-  client.say("r1", "count");
-  wait(seconds(30));
-  client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
-  wait(std::chrono::milliseconds(100));
+  ChatClient client = talk(agent, "count", seconds(30));
+  stop(client, "r1", std::chrono::milliseconds(100));
   EXPECT_EQ(cancels(model), 1U);
-  wait(seconds(5));
-  client.read();
-  EXPECT_EQ(client.done("r1").at("outcome"), "aborted");
+  wait(seconds(5), client);
+  EXPECT_EQ(client.outcome("r1"), "aborted");
 }
 
 TEST_F(BackgroundTest, APollThatHangsIsAskedAgain) {
-  auto agent = make({{"background", true}});
   model.then(cut(says({"one "}, seconds(1))));
   model.polls = {polled("in_progress", "one two "), polled("completed", "one two three")};
   model.first_poll_takes = std::chrono::hours(1);
-  ChatClient client(agent);
-  client.say("r1", "count");
-  wait(seconds(60));
-  client.read();
-  EXPECT_EQ(client.done("r1").at("outcome"), "completed");
+  ChatClient client = talk(agent, "count", seconds(60));
+  EXPECT_EQ(client.outcome("r1"), "completed");
   EXPECT_EQ(text_of(transcript_of(agent)[1]), "one two three");
 }
 
@@ -324,9 +286,9 @@ TEST(OwnProviderTest, OneThatThrowsEndsTheTurnAndTheNextOneBegins) {
 }
 
 TEST(OwnProviderTest, C36_AnAnswerThatAKillHasCutIsFetchedOnAsTheProviderSays) {
-  testing::Host host;
+  Stage own("openai-responses");
   std::vector<testing::SentRequest> sent;
-  host.on_fetch([&](const testing::SentRequest& request) {
+  own.host.on_fetch([&](const testing::SentRequest& request) {
     sent.push_back(request);
     testing::FetchReply reply;
     reply.headers = {{"Content-Type", "text/event-stream"}};
@@ -338,13 +300,10 @@ TEST(OwnProviderTest, C36_AnAnswerThatAKillHasCutIsFetchedOnAsTheProviderSays) {
     reply.between = seconds(10);
     return reply;
   });
-  auto agent = host.create<Counter>(
-      "a", {{"base_url", "http://127.0.0.1:1/v1"}, {"model", "m"}, {"background", true}});
-  ChatClient client(agent);
-  client.say("r1", "count");
-  host.advance(seconds(15));
+  auto agent = own.make<Counter>({{"background", true}});
+  ChatClient client = own.talk(agent, "count", seconds(15));
   agent.kill();
-  host.advance(seconds(120));
+  own.wait(seconds(120));
   EXPECT_EQ(text_of(transcript_of(agent)[1]), "one two three four");
   ASSERT_EQ(sent.size(), 2U);
   EXPECT_EQ(sent[1].method, "PUT");

@@ -26,6 +26,14 @@ inline std::string text_of(const Json& message) {
   return text;
 }
 
+// The parts of a message that are calls of tools.
+inline std::vector<Json> calls_of(const Json& message) {
+  std::vector<Json> calls;
+  for (const Json& part : message.at("parts"))
+    if (part.contains("toolCallId")) calls.push_back(part);
+  return calls;
+}
+
 // The stored messages.
 inline Json transcript_of(testing::AgentHandle& agent) {
   return agent.request("GET", "/agents/chat/a/get-messages").json();
@@ -47,6 +55,13 @@ class ChatClient {
   void say(const std::string& id, const std::string& text) {
     ask(id, Json::array({user_message("u-" + id, text)}));
   }
+  // With a tool of the client, "where".
+  void ask_where(const std::string& id, const std::string& text) {
+    ask(id, Json::array({user_message("u-" + id, text)}),
+        {{"clientTools", Json::array({{{"name", "where"}}})}});
+  }
+  void stop(const std::string& id) { send({{"type", "cf_agent_chat_request_cancel"}, {"id", id}}); }
+  void clear() { send({{"type", "cf_agent_chat_clear"}}); }
   void resume() { send({{"type", "cf_agent_stream_resume_request"}}); }
   void acknowledge(const std::string& id) {
     send({{"type", "cf_agent_stream_resume_ack"}, {"id", id}});
@@ -88,6 +103,13 @@ class ChatClient {
     for (const Json& frame : frames("cf_agent_use_chat_response"))
       if (frame.value("id", "") == id && frame.value("done", false)) return frame;
     return nullptr;
+  }
+  // How this request has ended, and behind a colon why it has failed. "none": it has not ended.
+  [[nodiscard]] std::string outcome(const std::string& id) const {
+    const Json frame = done(id);
+    if (!frame.is_object()) return "none";
+    const std::string why = frame.value("body", "");
+    return frame.at("outcome").get<std::string>() + (why.empty() ? "" : ": " + why);
   }
   // The text of the message that the frames of this request make, from its first chunk. Fails the
   // test if a chunk is missing or comes twice.

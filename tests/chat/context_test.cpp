@@ -14,7 +14,9 @@ namespace hearth::chat {
 namespace {
 
 Json message(const std::string& id, const std::string& role, const std::string& text) {
-  return {{"id", id}, {"role", role}, {"parts", Json::array({{{"type", "text"}, {"text", text}}})}};
+  Json message = user_message(id, text);
+  message["role"] = role;
+  return message;
 }
 
 // Three steps, of two parts each.
@@ -163,17 +165,11 @@ class CompactionTest : public Conversation {
     auto agent = make(options);
     model.then({"Noted."});
     ChatClient client(agent);
-    client.say("r0", "my dog is " + std::string(3'000, 'x'));
-    wait(seconds(1));
+    say(client, "r0", "my dog is " + std::string(3'000, 'x'), seconds(1));
     return agent;
   }
-  void ask_for_name(ChatClient& client) {
-    client.say("r1", "what is its name?");
-    wait(seconds(5));
-    client.read();
-  }
-  [[nodiscard]] bool asked_with(std::size_t request, std::string_view words) const {
-    return model.requests().at(request).body.find(words) != std::string::npos;
+  ChatClient ask_for_name(testing::AgentHandle& agent) {
+    return talk(agent, "what is its name?", seconds(5));
   }
 };
 INSTANTIATE_TEST_SUITE_P(Providers, CompactionTest, ::testing::ValuesIn(ScriptedModel::kDialects),
@@ -182,26 +178,20 @@ INSTANTIATE_TEST_SUITE_P(Providers, CompactionTest, ::testing::ValuesIn(Scripted
 const Json kReactive{{"context_overflow", {{"reactive", true}}}};
 
 Scripted too_long() {
-  Scripted refusal;
-  refusal.status = 400;
-  refusal.error = R"({"error":{"message":"prompt is too long: 210000 tokens > 200000 maximum"}})";
-  return refusal;
+  return refuses(400, "prompt is too long: 210000 tokens > 200000 maximum");
 }
 
 TEST_P(CompactionTest, C47_APromptThatIsTooLongIsSentOnceMoreWithASummary) {
   auto agent = talked(kReactive);
-  model.then(too_long());
-  model.then({"They have ", "a dog."});
-  model.then({"Rex."});
-  ChatClient client(agent);
-  ask_for_name(client);
+  model.then_all({too_long(), says({"They have ", "a dog."}), says({"Rex."})});
+  ChatClient client = ask_for_name(agent);
   EXPECT_EQ(client.shown("r1"), "Rex.");
-  EXPECT_EQ(client.done("r1").at("outcome"), "completed");
+  EXPECT_EQ(client.outcome("r1"), "completed");
   ASSERT_EQ(model.requests().size(), 4U);
-  EXPECT_TRUE(asked_with(2, "xxx"));  // the summary is made of it
-  EXPECT_TRUE(asked_with(3, "They have a dog."));
-  EXPECT_TRUE(asked_with(3, "what is its name?"));
-  EXPECT_FALSE(asked_with(3, "xxx"));
+  EXPECT_TRUE(model.asked_with(2, "xxx"));  // the summary is made of it
+  EXPECT_TRUE(model.asked_with(3, "They have a dog."));
+  EXPECT_TRUE(model.asked_with(3, "what is its name?"));
+  EXPECT_FALSE(model.asked_with(3, "xxx"));
   EXPECT_EQ(transcript_of(agent).size(), 4U);  // clients see all
   EXPECT_EQ(std::ranges::count_if(host.log(),
                                   [](const std::string& line) {
@@ -212,63 +202,52 @@ TEST_P(CompactionTest, C47_APromptThatIsTooLongIsSentOnceMoreWithASummary) {
             1);
   // The next turn goes on from the summary.
   model.then({"Yes."});
-  client.say("r2", "sure?");
-  wait(seconds(1));
-  EXPECT_TRUE(asked_with(4, "They have a dog."));
-  EXPECT_TRUE(asked_with(4, "Rex."));
-  EXPECT_FALSE(asked_with(4, "xxx"));
+  say(client, "r2", "sure?", seconds(1));
+  EXPECT_TRUE(model.asked_with(4, "They have a dog."));
+  EXPECT_TRUE(model.asked_with(4, "Rex."));
+  EXPECT_FALSE(model.asked_with(4, "xxx"));
 }
 
 TEST_P(CompactionTest, AnEditedMessageBehindTheSummaryIsAsked) {
   auto agent = talked(kReactive);
-  model.then(too_long());
-  model.then({"They have ", "a dog."});
-  model.then({"Rex."});
-  ChatClient client(agent);
-  ask_for_name(client);
+  model.then_all({too_long(), says({"They have ", "a dog."}), says({"Rex."})});
+  ChatClient client = ask_for_name(agent);
   ASSERT_EQ(model.requests().size(), 4U);
   model.then({"Meow."});
   client.ask("r2", Json::array({user_message("u-r0", "my cat is small")}));
   wait(seconds(1));
   ASSERT_EQ(model.requests().size(), 5U);
-  EXPECT_TRUE(asked_with(4, "my cat is small"));
+  EXPECT_TRUE(model.asked_with(4, "my cat is small"));
 }
 
 // A client sends its whole list, which has no answer yet: that one fills the window.
 TEST_P(CompactionTest, AnAnswerBehindARepeatedMessageIsCompacted) {
   auto agent = make(kReactive);
-  Scripted answer;
-  answer.says.push_back({.text = std::string(3'000, 'x')});
+  Scripted answer = says({std::string(3'000, 'x')});
   answer.after = seconds(10);
-  model.then(answer);
-  model.then(too_long());
-  model.then({"They have ", "a dog."});
-  model.then({"Rex."});
+  model.then_all({answer, too_long(), says({"They have ", "a dog."}), says({"Rex."})});
   ChatClient client(agent);
   client.say("r0", "tell me all");
   client.ask("r1", Json::array({user_message("u-r0", "tell me all"),
                                 user_message("u-r1", "what is its name?")}));
-  wait(seconds(60));
-  client.read();
-  EXPECT_EQ(client.done("r1").at("outcome"), "completed");
+  wait(seconds(60), client);
+  EXPECT_EQ(client.outcome("r1"), "completed");
   ASSERT_EQ(model.requests().size(), 4U);
-  EXPECT_TRUE(asked_with(2, "xxx"));
-  EXPECT_TRUE(asked_with(3, "what is its name?"));
-  EXPECT_FALSE(asked_with(3, "xxx"));
+  EXPECT_TRUE(model.asked_with(2, "xxx"));
+  EXPECT_TRUE(model.asked_with(3, "what is its name?"));
+  EXPECT_FALSE(model.asked_with(3, "xxx"));
 }
 
 TEST_P(CompactionTest, C47_AnOverflowInMidStreamDropsItsPartialInAllTabs) {
   auto agent = talked(kReactive);
   Scripted overflows = says({"I ", "think "}, seconds(1));
   overflows.error = "prompt is too long: 210000 tokens > 200000 maximum";
-  model.then(overflows);
-  model.then(says({"They have ", "a dog."}, seconds(10)));
-  model.then(says({"Re", "x."}, seconds(10)));
+  model.then_all(
+      {overflows, says({"They have ", "a dog."}, seconds(10)), says({"Re", "x."}, seconds(10))});
   ChatClient sender(agent);
   ChatClient other(agent);
   sender.say("r1", "what is its name?");
-  wait(seconds(1));
-  other.read();
+  wait(seconds(1), other);
   EXPECT_EQ(other.shown("r1"), "I think ");
   wait(seconds(5));
   ChatClient late(agent);
@@ -294,16 +273,13 @@ TEST_P(CompactionTest, C47_AnOverflowInMidStreamDropsItsPartialInAllTabs) {
   }
   EXPECT_EQ(text_of(transcript_of(agent)[3]), "Rex.");
   EXPECT_EQ(model.requests().size(), 4U);
-  EXPECT_FALSE(asked_with(3, "I think"));
+  EXPECT_FALSE(model.asked_with(3, "I think"));
 }
 
 TEST_P(CompactionTest, C47_NeverMoreThanMaxRetriesAndThenOneError) {
   auto agent = talked(kReactive);
-  model.then(too_long());
-  model.then({"They have a dog."});
-  model.then(too_long());
-  ChatClient client(agent);
-  ask_for_name(client);
+  model.then_all({too_long(), says({"They have a dog."}), too_long()});
+  ChatClient client = ask_for_name(agent);
   EXPECT_EQ(client.done("r1").at("error"), true);
   EXPECT_EQ(client.done("r1").at("body"), client_text(FailureKind::kContextOverflow));
   EXPECT_EQ(model.requests().size(), 4U);
@@ -313,10 +289,7 @@ TEST_P(CompactionTest, C47_NeverMoreThanMaxRetriesAndThenOneError) {
 TEST_P(CompactionTest, C47_WhatCannotBeShortenedEndsTheTurn) {
   auto agent = make(kReactive);
   model.then(too_long());
-  ChatClient client(agent);
-  client.say("r1", "only this");
-  wait(seconds(5));
-  client.read();
+  ChatClient client = talk(agent, "only this", seconds(5));
   EXPECT_EQ(client.done("r1").at("error"), true);
   EXPECT_EQ(model.requests().size(), 1U);
   EXPECT_EQ(agent.call("notes", "error"), Json::array({"context_overflow"}));
@@ -325,8 +298,7 @@ TEST_P(CompactionTest, C47_WhatCannotBeShortenedEndsTheTurn) {
 TEST_P(CompactionTest, WithoutTheOptionAPromptThatIsTooLongEndsTheTurn) {
   auto agent = talked(Json::object());
   model.then(too_long());
-  ChatClient client(agent);
-  ask_for_name(client);
+  ChatClient client = ask_for_name(agent);
   EXPECT_EQ(client.done("r1").at("error"), true);
   EXPECT_EQ(model.requests().size(), 2U);
 }
@@ -335,35 +307,28 @@ TEST_P(CompactionTest, C48_ACallThatNearlyFillsTheWindowIsFollowedByACompaction)
   auto agent = talked({{"context_overflow", {{"proactive", {{"max_input_tokens", 1'000}}}}}});
   Scripted first = asks("look", {{"id", "o1"}});
   first.input_tokens = 900;
-  model.then(first);
-  model.then({"They have a dog."});
+  model.then_all({first, says({"They have a dog."})});
   Scripted second = asks("look", {{"id", "o2"}});
   second.input_tokens = 950;  // max_compactions is 1
-  model.then(second);
-  model.then({"5."});
-  ChatClient client(agent);
-  client.say("r1", "what do o1 and o2 cost?");
-  wait(seconds(5));
-  client.read();
+  model.then_all({second, says({"5."})});
+  ChatClient client = talk(agent, "what do o1 and o2 cost?", seconds(5));
   EXPECT_EQ(client.shown("r1"), "5.");
   ASSERT_EQ(model.requests().size(), 5U);
-  EXPECT_TRUE(asked_with(2, "You shorten a conversation"));
-  EXPECT_FALSE(asked_with(3, "xxx"));
-  EXPECT_TRUE(asked_with(3, "They have a dog."));
-  EXPECT_TRUE(asked_with(3, "500"));  // the result that the model waits for
-  EXPECT_FALSE(asked_with(4, "You shorten"));
+  EXPECT_TRUE(model.asked_with(2, "You shorten a conversation"));
+  EXPECT_FALSE(model.asked_with(3, "xxx"));
+  EXPECT_TRUE(model.asked_with(3, "They have a dog."));
+  EXPECT_TRUE(model.asked_with(3, "500"));  // the result that the model waits for
+  EXPECT_FALSE(model.asked_with(4, "You shorten"));
 }
 
 TEST_P(CompactionTest, ALongHistoryIsCompactedBeforeATurn) {
   auto agent = talked({{"compact_after", 500}});
-  model.then({"They have a dog."});
-  model.then({"Rex."});
-  ChatClient client(agent);
-  ask_for_name(client);
+  model.then_all({says({"They have a dog."}), says({"Rex."})});
+  ChatClient client = ask_for_name(agent);
   EXPECT_EQ(client.shown("r1"), "Rex.");
   ASSERT_EQ(model.requests().size(), 3U);
-  EXPECT_TRUE(asked_with(1, "You shorten"));
-  EXPECT_FALSE(asked_with(2, "xxx"));
+  EXPECT_TRUE(model.asked_with(1, "You shorten"));
+  EXPECT_FALSE(model.asked_with(2, "xxx"));
 }
 
 // Of a prompt that was refused as too long, before the answer or in its middle; and of a history
@@ -373,44 +338,36 @@ TEST_P(CompactionTest, AKillWithinTheSummaryLosesNothing) {
     const bool is_mid_stream = moment / 8 == 1;
     const bool is_before = moment / 8 == 2;
     SCOPED_TRACE(moment);
-    testing::Host own;
-    ScriptedModel scripted(own, GetParam());
-    Json options = scripted.options();
-    options.update(is_before ? Json{{"compact_after", 500}} : kReactive);
-    auto agent = own.create<Support>("a", options);
+    Stage own(GetParam());
+    auto agent = own.make(is_before ? Json{{"compact_after", 500}} : kReactive);
     int summaries = 0;
-    scripted.by_request([&](std::string_view body) {
-      const auto has = [&](std::string_view words) {
-        return body.find(words) != std::string_view::npos;
-      };
-      if (has("You shorten")) {
+    own.model.by_request([&](std::string_view body) {
+      if (has(body, "You shorten")) {
         ++summaries;
         return says({"They ", "have ", "a ", "dog."}, seconds(1));
       }
-      if (has("They have a dog.")) return says({"Rex."});
-      if (!has("its name?")) return says({"Noted."});
+      if (has(body, "They have a dog.")) return says({"Rex."});
+      if (!has(body, "its name?")) return says({"Noted."});
       if (!is_mid_stream) return too_long();
       Scripted overflows = says({"I ", "think "});
       overflows.error = "prompt is too long: 210000 tokens > 200000 maximum";
       return overflows;
     });
     ChatClient client(agent, "tab");
-    client.say("r0", std::string(3'000, 'x'));
-    own.advance(seconds(1));
-    client.say("r1", "its name?");
-    own.advance(std::chrono::milliseconds(500 + moment % 8 * 1'000));
+    own.say(client, "r0", std::string(3'000, 'x'), seconds(1));
+    own.say(client, "r1", "its name?", std::chrono::milliseconds(500 + moment % 8 * 1'000));
     agent.kill();
     ChatClient back(agent, "tab");
     if (is_before) {
-      own.advance(std::chrono::milliseconds(2'500));
+      own.wait(std::chrono::milliseconds(2'500));
       agent.kill();
     }
-    own.advance(seconds(120));
+    own.wait(seconds(120));
     EXPECT_EQ(agent.call("notes", "end"), Json::array({"completed", "completed"}));
     EXPECT_EQ(text_of(transcript_of(agent)[3]), "Rex.");
     EXPECT_LE(summaries, is_before ? 3 : 2);
     if (is_mid_stream)
-      EXPECT_LE(scripted.requests().size(), 3U + static_cast<std::size_t>(summaries));
+      EXPECT_LE(own.model.requests().size(), 3U + static_cast<std::size_t>(summaries));
     EXPECT_EQ(agent.call("unsettled"), 0);
   }
 }
@@ -423,25 +380,22 @@ TEST_P(CompactionTest, AKillKeepsAnswerAndSummaryApart) {
   for (const Json& options :
        {fills, Json{{"hook", "summarise:later"}}, Json{{"hook", "summarise:first"}}}) {
     SCOPED_TRACE(options.dump());
-    testing::Host own;
-    ScriptedModel scripted(own, GetParam());
-    Json all = scripted.options();
+    Stage own(GetParam());
+    Json all = own.model.options();
     all.update(options);
-    auto agent = own.create<Support>("a", all);
+    auto agent = own.host.create<Support>("a", all);
     int calls = options == fills ? 0 : 1;
-    scripted.by_request([&](std::string_view body) {
-      if (body.find("You shorten") != std::string_view::npos)
+    own.model.by_request([&](std::string_view body) {
+      if (has(body, "You shorten"))
         return options == fills ? says({}) : says({"They ", "count", "."}, seconds(10));
       Scripted looks = asks("look", {{"id", "o1"}});
       looks.input_tokens = 900;
       if (++calls == 1) return looks;
       return calls == 2 ? says({"one ", "two ", "three"}, seconds(10)) : says({"three"});
     });
-    ChatClient client(agent);
-    client.say("r1", "count");
-    own.advance(seconds(15));
+    ChatClient client = own.talk(agent, "count", seconds(15));
     agent.kill();
-    own.advance(seconds(120));
+    own.wait(seconds(120));
     EXPECT_EQ(text_of(transcript_of(agent)[1]), "one two three");
     if (options.value("hook", "") == "summarise:later")
       EXPECT_EQ(agent.call("notes", "summary"), Json::array({"They count."}));
@@ -451,17 +405,12 @@ TEST_P(CompactionTest, AKillKeepsAnswerAndSummaryApart) {
 
 TEST_P(CompactionTest, AClearForgetsTheSummary) {
   auto agent = talked(kReactive);
-  model.then(too_long());
-  model.then({"They have a dog."});
-  model.then({"Rex."});
-  ChatClient client(agent);
-  client.say("r1", "what is its name?");
-  wait(seconds(2));
-  client.send({{"type", "cf_agent_chat_clear"}});
+  model.then_all({too_long(), says({"They have a dog."}), says({"Rex."})});
+  ChatClient client = talk(agent, "what is its name?", seconds(2));
+  client.clear();
   model.then({"Hello."});
-  client.say("r2", "hi");
-  wait(seconds(2));
-  EXPECT_FALSE(asked_with(4, "They have a dog."));
+  say(client, "r2", "hi", seconds(2));
+  EXPECT_FALSE(model.asked_with(4, "They have a dog."));
 }
 
 }  // namespace

@@ -22,19 +22,11 @@ INSTANTIATE_TEST_SUITE_P(Providers, CutAgainTest, ::testing::ValuesIn(ScriptedMo
                          provider_name);
 
 TEST_P(CutAgainTest, WhatWasSaidBeforeStaysWhateverTheNextCallBrings) {
-  Scripted thinks;
-  thinks.says.push_back({.reasoning = "hm"});
-  for (const Scripted& second : {cut(thinks), cut(says({}))}) {
-    testing::Host own;
-    ScriptedModel scripted(own, GetParam());
-    auto agent = own.create<Support>("a", scripted.options());
-    scripted.then(cut(says({"one ", "two "})));
-    scripted.then(second);
-    scripted.then({"three"});
-    ChatClient client(agent);
-    client.say("r1", "count");
-    own.advance(seconds(100));
-    client.read();
+  for (const Scripted& second : {cut(thinks()), cut(says({}))}) {
+    Stage own(GetParam());
+    auto agent = own.make();
+    own.model.then_all({cut(says({"one ", "two "})), second, says({"three"})});
+    ChatClient client = own.talk(agent, "count", seconds(100));
     EXPECT_EQ(client.shown("r1"), "one two three");
     int texts = 0;
     const Json all = transcript_of(agent)[1].at("parts");
@@ -48,26 +40,20 @@ TEST_P(CutAgainTest, WhatWasSaidBeforeStaysWhateverTheNextCallBrings) {
 TEST_P(CutAgainTest, ATextThatTheHookDropsIsMadeAnew) {
   for (const bool has_tool : {false, true}) {
     SCOPED_TRACE(has_tool);
-    testing::Host own;
-    ScriptedModel scripted(own, GetParam());
-    Json options = scripted.options();
-    options.update({{"background", scripted.dialect() == "openai-responses"}, {"persist", false}});
-    auto agent = own.create<Support>("a", options);
-    if (has_tool) scripted.then(asks("look", {{"id", "o1"}}));
-    scripted.then(says({"one ", "two ", "three"}, seconds(10)));
-    ChatClient client(agent);
-    client.say("r1", "count");
-    own.advance(seconds(25));
+    Stage own(GetParam());
+    auto agent =
+        own.make({{"background", own.model.dialect() == "openai-responses"}, {"persist", false}});
+    if (has_tool) own.model.then(asks("look", {{"id", "o1"}}));
+    own.model.then(says({"one ", "two ", "three"}, seconds(10)));
+    ChatClient client = own.talk(agent, "count", seconds(25));
     agent.kill();
-    own.advance(seconds(120));
+    own.wait(seconds(120));
     const Json stored = transcript_of(agent)[1];
     EXPECT_EQ(text_of(stored), "one two three");
     EXPECT_EQ(agent.call("unsettled"), 0);
     EXPECT_EQ(agent.sql("SELECT json_extract(spent, '$.calls') FROM chat_turns"),
               Json::array({Json::array({has_tool ? 3 : 2})}));
-    const auto calls = std::ranges::count_if(
-        stored.at("parts"), [](const Json& part) { return part.contains("toolCallId"); });
-    EXPECT_EQ(calls, has_tool ? 1 : 0);
+    EXPECT_EQ(calls_of(stored).size(), has_tool ? 1U : 0U);
   }
 }
 
@@ -103,59 +89,46 @@ TEST(WholeAnswerTest, C38_IsUsedUnlessTheHookDropsIt) {
                                                           {one_body, false, true}};
   for (const auto& [form, persist, is_used] : rows) {
     SCOPED_TRACE(persist);
-    testing::Host own;
-    ScriptedModel scripted(own, "chat-completions");
-    Json options = scripted.options();
-    options.update({{"persist", persist}, {"max_steps", 1}});
-    auto agent = own.create<Support>("a", options);
+    Stage own("chat-completions");
+    auto agent = own.make({{"persist", persist}, {"max_steps", 1}});
     int requests = 0;
-    own.on_fetch([&](const testing::SentRequest& /*request*/) {
+    own.host.on_fetch([&](const testing::SentRequest& /*request*/) {
       testing::FetchReply reply = form(++requests == 1 ? "one" : "two");
       reply.between = seconds(10);
       return reply;
     });
-    ChatClient client(agent);
-    client.say("r1", "count");
-    own.advance(seconds(15));
+    ChatClient client = own.talk(agent, "count", seconds(15));
     agent.kill();
-    own.advance(seconds(120));
+    own.wait(seconds(120));
     EXPECT_EQ(text_of(transcript_of(agent)[1]), is_used ? "one" : "two");
     EXPECT_EQ(requests, is_used ? 1 : 2);
   }
 }
 
 TEST(DroppedCallTest, IsFoundBehindAThousandOtherOperations) {
-  testing::Host own;
-  ScriptedModel scripted(own, "chat-completions");
-  Json options = scripted.options();
-  options.update({{"hook", "recovery:slow"}, {"max_steps", 9}});
-  auto agent = own.create<Support>("a", options);
+  Stage own("chat-completions");
+  auto agent = own.make({{"hook", "recovery:slow"}, {"max_steps", 9}});
   Scripted calls;
   for (int i = 0; i < 260; ++i) calls.says.push_back({.tool = "look", .input = {{"id", "o1"}}});
-  for (int i = 0; i < 4; ++i) scripted.then(calls);
+  for (int i = 0; i < 4; ++i) own.model.then(calls);
   Scripted slow = says({"one ", "two"});
   slow.between = seconds(10);
-  scripted.then(slow);
-  ChatClient client(agent);
-  client.say("r1", "look at all");
-  own.advance(seconds(5));
-  ASSERT_EQ(scripted.requests().size(), 5U);
+  own.model.then(slow);
+  ChatClient client = own.talk(agent, "look at all", seconds(5));
+  ASSERT_EQ(own.model.requests().size(), 5U);
   agent.kill();
-  own.advance(seconds(5));
+  own.wait(seconds(5));
   ASSERT_EQ(agent.call("unsettled"), 1);
   std::ignore = agent.call("cancel_fibers");
-  own.advance(seconds(60));
+  own.wait(seconds(60));
   EXPECT_EQ(agent.call("unsettled"), 0);
 }
 
 // Its last event is missing, but what it has used is known.
 TEST(WholeAnswerTest, C45_OfOneThatIsDroppedOnlyWhatItUsedCounts) {
-  testing::Host own;
-  ScriptedModel scripted(own, "chat-completions");
-  Json options = scripted.options();
-  options["hook"] = "recovery:slow";
-  auto agent = own.create<Support>("a", options);
-  own.on_fetch([&](const testing::SentRequest& /*request*/) {
+  Stage own("chat-completions");
+  auto agent = own.make({{"hook", "recovery:slow"}});
+  own.host.on_fetch([&](const testing::SentRequest& /*request*/) {
     const Json text{{"delta", {{"content", "one"}}}, {"index", 0}};
     const Json end{{"delta", Json::object()}, {"index", 0}, {"finish_reason", "stop"}};
     testing::FetchReply reply;
@@ -169,13 +142,11 @@ TEST(WholeAnswerTest, C45_OfOneThatIsDroppedOnlyWhatItUsedCounts) {
     reply.between = seconds(10);
     return reply;
   });
-  ChatClient client(agent);
-  client.say("r1", "count");
-  own.advance(seconds(25));
+  ChatClient client = own.talk(agent, "count", seconds(25));
   agent.kill();
-  own.advance(seconds(5));
+  own.wait(seconds(5));
   std::ignore = agent.call("cancel_fibers");
-  own.advance(seconds(60));
+  own.wait(seconds(60));
   EXPECT_EQ(agent.call("unsettled"), 0);
   EXPECT_EQ(agent.sql("SELECT state, json_extract(spent, '$.calls'), "
                       "json_extract(spent, '$.tokens') FROM chat_turns"),
@@ -200,20 +171,15 @@ class Waits : public Support {
 TEST_P(CutAgainTest, ATextThatIsWholeIsNotDropped) {
   for (const bool was_cut : {false, true}) {
     SCOPED_TRACE(was_cut);
-    testing::Host own;
-    ScriptedModel scripted(own, GetParam());
-    Json options = scripted.options();
-    options["persist"] = false;
-    auto agent = own.create<Waits>("a", options);
-    if (was_cut) scripted.then(cut(says({"no"})));
-    scripted.then({"one"});
-    ChatClient client(agent);
-    client.say("r1", "count");
-    own.advance(seconds(15));
+    Stage own(GetParam());
+    auto agent = own.make<Waits>({{"persist", false}});
+    if (was_cut) own.model.then(cut(says({"no"})));
+    own.model.then({"one"});
+    ChatClient client = own.talk(agent, "count", seconds(15));
     agent.kill();
-    own.advance(seconds(200));
+    own.wait(seconds(200));
     EXPECT_EQ(text_of(transcript_of(agent)[1]), "one");
-    EXPECT_EQ(scripted.requests().size(), was_cut ? 2U : 1U);
+    EXPECT_EQ(own.model.requests().size(), was_cut ? 2U : 1U);
   }
 }
 
@@ -229,51 +195,38 @@ TEST_P(CutAgainTest, ARefusalOfWhichOnlyAPartCameIsAskedForAnew) {
     reply.between = seconds(10);
     return reply;
   });
-  ChatClient client(agent);
-  client.say("r1", "count");
-  wait(seconds(15));
+  ChatClient client = talk(agent, "count", seconds(15));
   agent.kill();
   ChatClient back(agent);
-  wait(seconds(60));
-  back.read();
+  wait(seconds(60), back);
   EXPECT_EQ(requests, 2);
   EXPECT_EQ(back.done("r1").at("body"), client_text(FailureKind::kInvalid));
 }
 
 // Whatever cuts the call behind a result: the turn is not over.
 TEST_P(CutAgainTest, TheCallBehindAToolIsMadeAgainOrGoesOn) {
-  Scripted thinks;
-  thinks.says.push_back({.reasoning = "hm"});
-  const std::vector<Scripted> rows = {cut(says({})), cut(thinks), cut(says({"one "})),
+  const std::vector<Scripted> rows = {cut(says({})), cut(thinks()), cut(says({"one "})),
                                       says({"one ", "two ", "2 ", "1 "}, seconds(10))};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     SCOPED_TRACE(i);
-    testing::Host own;
-    ScriptedModel scripted(own, GetParam());
-    auto agent = own.create<Support>("a", scripted.options());
-    scripted.then(asks("look", {{"id", "o1"}}));
-    scripted.then(rows[i]);
-    scripted.then({"three"});
-    ChatClient client(agent);
-    client.say("r1", "count");
-    own.advance(seconds(25));
+    Stage own(GetParam());
+    auto agent = own.make();
+    own.model.then_all({asks("look", {{"id", "o1"}}), rows[i], says({"three"})});
+    ChatClient client = own.talk(agent, "count", seconds(25));
     if (!rows[i].is_cut) agent.kill();  // in the middle
-    own.advance(seconds(120));
+    own.wait(seconds(120));
     EXPECT_TRUE(text_of(transcript_of(agent)[1]).ends_with("three"))
         << to_text(transcript_of(agent)[1]);
-    EXPECT_EQ(scripted.requests().size(), 3U);
+    EXPECT_EQ(own.model.requests().size(), 3U);
   }
 }
 
 TEST_P(CutAgainTest, ALargeInputOfAToolIsNoError) {
   auto agent = make();
-  model.then(asks("look", {{"id", std::string(70'000, 'x')}}));
-  model.then({"ok"});
-  ChatClient client(agent);
-  client.say("r1", "hi");
-  wait(seconds(1));
+  model.then_all({asks("look", {{"id", std::string(70'000, 'x')}}), says({"ok"})});
+  ChatClient client = talk(agent, "hi", seconds(1));
   ASSERT_EQ(model.requests().size(), 2U);
-  EXPECT_NE(model.requests()[1].body.find("500"), std::string::npos);
+  EXPECT_TRUE(model.asked_with(1, "500"));
 }
 
 }  // namespace

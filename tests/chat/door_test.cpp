@@ -33,8 +33,7 @@ INSTANTIATE_TEST_SUITE_P(Providers, DoorTest, ::testing::ValuesIn(ScriptedModel:
 
 TEST_P(DoorTest, ATurnStreamsAndTheSameKeyGivesTheRestAfterACrash) {
   auto agent = make();
-  model.then(says({"one ", "two ", "three "}, seconds(10)));
-  model.then({"four"});
+  model.then_all({says({"one ", "two ", "three "}, seconds(10)), says({"four"})});
   const auto first =
       agent.start_request("POST", kPath, R"({"text":"count"})", {{"Idempotency-Key", "k1"}});
   wait(seconds(15));
@@ -82,8 +81,7 @@ TEST_P(DoorTest, AReaderThatIsSlowGetsTheRestAlthoughTheNextTurnHasBegun) {
   std::vector<std::string> words;
   std::string all;
   for (int i = 0; i < 30; ++i) all += words.emplace_back(60'000, static_cast<char>('a' + i % 26));
-  model.then(says(words, std::chrono::milliseconds(100)));
-  model.then({"next"});
+  model.then_all({says(words, std::chrono::milliseconds(100)), says({"next"})});
   const std::string id = agent.call("start", "count", "k1");
   auto slow = host.create<Slow>("s");
   auto reading = slow.start("read", id);
@@ -97,8 +95,7 @@ TEST_P(DoorTest, AReaderThatIsSlowGetsTheRestAlthoughTheNextTurnHasBegun) {
 
 TEST_P(DoorTest, AReaderThatComesAfterTheNextTurnHasBegunIsToldThatTheRestIsGone) {
   auto agent = make();
-  model.then({"one"});
-  model.then({"two"});
+  model.then_all({says({"one"}), says({"two"})});
   for (const bool is_gone : {false, true}) {
     if (is_gone) agent.call("start", "and", "k2");
     const auto answer =
@@ -113,8 +110,7 @@ TEST_P(DoorTest, AReaderThatComesAfterTheNextTurnHasBegunIsToldThatTheRestIsGone
 
 TEST_P(DoorTest, ARestIsGoneAlthoughItsMessageWasRemovedToo) {
   auto agent = make({{"max_persisted_messages", 1}});
-  model.then({"one"});
-  model.then({"two"});
+  model.then_all({says({"one"}), says({"two"})});
   for (const char* const key : {"k1", "k2"}) {
     agent.call("start", "count", key);
     wait(seconds(5));
@@ -168,11 +164,8 @@ TEST_P(DoorTest, C53_NoMessageIsChangedAndARefusalLeavesNothing) {
 // It is stored when its turn ends.
 TEST_P(DoorTest, C53_TheAnswerThatIsMadeIsNoMessageOfAUser) {
   auto agent = make({{"client_history", "append"}});
-  model.then(says({"one ", "two "}, seconds(10)));
-  model.then({"three"});
-  ChatClient client(agent);
-  client.say("r1", "count");
-  wait(seconds(5));
+  model.then_all({says({"one ", "two "}, seconds(10)), says({"three"})});
+  ChatClient client = talk(agent, "count", seconds(5));
   const std::string id =
       agent.sql("SELECT message_id FROM chat_turns WHERE state = 'running'")[0][0];
   const std::string posted = to_text(asking_with({user_message(id, "forged")}));
@@ -197,18 +190,11 @@ TEST_P(DoorTest, ALongBodyIsReadAsAShortOne) {
 }
 
 TEST_P(DoorTest, C52_AClassThatDecidesAtTheConnectionTakesNoTurnHere) {
-  class Shut : public Support {
-   public:
-    static void methods(Methods<Shut>& m) { chat_methods(m); }
-    void on_connecting(Connecting& client) override {
-      if (client.query("guest")) client.set_readonly();
-    }
-  };
-  auto agent = host.create<Shut>("a", model.options());
+  auto agent = make<Shut>();
   for (const char* const path : {kPath, "/agents/support/a/chat?guest=1"}) {
     const auto answer = agent.request("POST", path, R"({"text":"hi"})");
     EXPECT_EQ(answer.status, 403U) << path;
-    EXPECT_NE(answer.body.find("over a WebSocket only."), std::string::npos) << answer.body;
+    EXPECT_TRUE(has(answer.body, "over a WebSocket only.")) << answer.body;
   }
   wait(seconds(60));
   EXPECT_TRUE(model.requests().empty());
@@ -216,21 +202,18 @@ TEST_P(DoorTest, C52_AClassThatDecidesAtTheConnectionTakesNoTurnHere) {
 }
 
 TEST_P(DoorTest, C52_TheClassDecidesWhoMaySend) {
-  class Shut : public Support {
+  class Judging : public Shut {
    public:
-    static void methods(Methods<Shut>& m) { chat_methods(m); }
-    void on_connecting(Connecting& client) override {
-      if (client.query("guest")) client.set_readonly();
-    }
+    static void methods(Methods<Judging>& m) { chat_methods(m); }
     void on_posting(const Request& request) override {
       if (request.query("guest")) throw Error(HEARTH_E_FORBIDDEN, "Guests only read.");
     }
   };
-  auto agent = host.create<Shut>("a", model.options());
+  auto agent = make<Judging>();
   model.then({"hello"});
   const auto refused = agent.request("POST", "/agents/support/a/chat?guest=1", R"({"text":"hi"})");
   EXPECT_EQ(refused.status, 403U);
-  EXPECT_NE(refused.body.find("Guests only read."), std::string::npos) << refused.body;
+  EXPECT_TRUE(has(refused.body, "Guests only read.")) << refused.body;
   EXPECT_EQ(transcript_of(agent), Json::array());
   const auto answer = agent.start_request("POST", kPath, R"({"text":"hi"})");
   wait(seconds(60));

@@ -18,11 +18,8 @@ INSTANTIATE_TEST_SUITE_P(Providers, HistoryTest, ::testing::ValuesIn(ScriptedMod
 TEST_P(HistoryTest, IsReadOnceForEachCallOfTheModel) {
   auto agent = make();
   model.then(says({"one"}));
-  ChatClient client(agent);
-  client.say("r1", "go");
-  wait(seconds(1));
-  client.read();
-  EXPECT_EQ(client.done("r1").at("outcome"), "completed");
+  ChatClient client = talk(agent, "go", seconds(1));
+  EXPECT_EQ(client.outcome("r1"), "completed");
   EXPECT_EQ(model.requests().size(), 1U);
   EXPECT_EQ(agent.call("notes", "history").size(), 1U);
 }
@@ -30,20 +27,16 @@ TEST_P(HistoryTest, IsReadOnceForEachCallOfTheModel) {
 // The own message comes last, although others have come between.
 TEST_P(HistoryTest, HasNoMessageThatWaitsForItsTurn) {
   auto agent = make();
-  model.then(says({"first"}, seconds(10)));
-  model.then({"second"});
+  model.then_all({says({"first"}, seconds(10)), says({"second"})});
   ChatClient client(agent);
   client.say("r1", "count");
   client.say("r2", "again");
-  client.say("r3", "later");
-  wait(seconds(60));
+  say(client, "r3", "later", seconds(60));
   ASSERT_EQ(model.requests().size(), 3U);
-  const auto has = [&](std::size_t request, const char* text) {
-    return model.requests()[request].body.find(text) != std::string::npos;
-  };
-  EXPECT_FALSE(has(0, "again"));
-  EXPECT_TRUE(has(1, "count") && has(1, "first") && has(1, "again"));
-  EXPECT_FALSE(has(1, "later"));
+  EXPECT_FALSE(model.asked_with(0, "again"));
+  EXPECT_TRUE(model.asked_with(1, "count") && model.asked_with(1, "first") &&
+              model.asked_with(1, "again"));
+  EXPECT_FALSE(model.asked_with(1, "later"));
   const std::string& last = model.requests()[2].body;
   EXPECT_LT(last.find("second"), last.find("later"));
 }
@@ -73,7 +66,7 @@ TEST_P(HistoryTest, AMessageIsNotAskedAgainBehindItsAnswer) {
     }
   };
   expect_order(1, {"count", "first", "again"});
-  EXPECT_EQ(model.requests()[1].body.find("later"), std::string::npos);
+  EXPECT_FALSE(model.asked_with(1, "later"));
   expect_order(2, {"count", "first", "second", "later"});
   expect_order(3, {"count", "first", "second", "third", "at last"});
   client.read();
@@ -94,15 +87,10 @@ class PlainSupport : public Support {
 TEST_P(HistoryTest, AMessageWhoseTurnHasFailedIsAskedBehindTheAnswersBefore) {
   auto agent = host.create<PlainSupport>("a", model.options());
   model.then(says({"first"}, seconds(10)));
-  Scripted refused;
-  refused.status = 401;
-  refused.error = R"({"error":{"message":"no"}})";
-  model.then(refused);
-  model.then({"second"});
+  model.then_all({refuses(401, "no"), says({"second"})});
   ChatClient client(agent);
   client.say("r1", "count");
-  client.say("r2", "again");
-  wait(seconds(60));
+  say(client, "r2", "again", seconds(60));
   client.ask("r3", Json::array({user_message("u-r2", "again"), user_message("u-r3", "later")}));
   wait(seconds(60));
   ASSERT_EQ(model.requests().size(), 3U);

@@ -22,15 +22,7 @@ Scripted hangs(std::vector<std::string> words) {
   return says(std::move(words), hours(100));
 }
 Scripted silent() {
-  Scripted answer = says({"never"});
-  answer.after = hours(100);
-  return answer;
-}
-Scripted refuses(const char* text) {
-  Scripted answer;
-  answer.status = 400;
-  answer.error = to_text({{"error", {{"message", text}}}});
-  return answer;
+  return {.says = {{.text = "never"}}, .after = hours(100)};
 }
 
 struct HookRow {
@@ -56,7 +48,7 @@ std::vector<HookRow> hook_rows() {
   const std::vector<Scripted> stalls = {hangs({"one "}), silent(), silent(), says({"two"})};
   const std::vector<Scripted> cuts = {cut(says({"one "})), cut(says({"two "})), says({"three"})};
   const std::vector<Scripted> slow = {says({"one ", "two ", "three"}, seconds(10)), says({"four"})};
-  const std::vector<Scripted> odd = {refuses("come back"), says({"one"})};
+  const std::vector<Scripted> odd = {refuses(400, "come back"), says({"one"})};
   const std::string stalled = "chat:stream:stalled turn=r1";
   const std::string exhausted = "chat:recovery:exhausted turn=r1 reason=";
   return {
@@ -137,7 +129,7 @@ std::vector<HookRow> hook_rows() {
        {"chat:request:failed turn=r1 kind=invalid: HTTP 400: come back"}},
       {"a provider's words are one line",
        Json::object(),
-       {refuses("a\nb\x1b[2J\u0085\u00e9")},
+       {refuses(400, "a\nb\x1b[2J\u0085\u00e9")},
        client_text(FailureKind::kInvalid),
        "",
        1,
@@ -160,16 +152,14 @@ INSTANTIATE_TEST_SUITE_P(Providers, HooksTest, ::testing::ValuesIn(ScriptedModel
 TEST_P(HooksTest, C41_EachRowEndsAsItsHookSaysAndTheLogNamesTheStep) {
   for (const HookRow& row : hook_rows()) {
     SCOPED_TRACE(row.name);
-    testing::Host own;
-    ScriptedModel scripted(own, GetParam());
-    auto agent = own.create<Support>("a", with(scripted.options(), row.options));
-    for (const Scripted& answer : row.answers) scripted.then(answer);
+    Stage own(GetParam());
+    auto agent = own.make(row.options);
+    for (const Scripted& answer : row.answers) own.model.then(answer);
     ChatClient client(agent, "tab");
-    client.say("r1", "count");
-    own.advance(seconds(15));
+    own.say(client, "r1", "count", seconds(15));
     if (row.is_killed) agent.kill();
     ChatClient back(agent);
-    own.advance(seconds(300));
+    own.wait(seconds(300));
     ChatClient& shown = row.is_killed ? back : client;
     shown.read();
     const Json done = shown.done("r1");
@@ -178,10 +168,10 @@ TEST_P(HooksTest, C41_EachRowEndsAsItsHookSaysAndTheLogNamesTheStep) {
     EXPECT_EQ(done.value("error", false), !row.body.empty());
     const Json stored = transcript_of(agent);
     EXPECT_EQ(stored.size() < 2 ? "" : text_of(stored[1]), row.text);
-    EXPECT_EQ(scripted.requests().size(), row.requests);
+    EXPECT_EQ(own.model.requests().size(), row.requests);
     EXPECT_EQ(agent.call("notes", "exhausted"), row.exhausted);
     EXPECT_EQ(agent.call("unsettled"), 0);
-    for (const std::string& step : row.steps) EXPECT_EQ(lines(own, step), 1U) << step;
+    for (const std::string& step : row.steps) EXPECT_EQ(lines(own.host, step), 1U) << step;
   }
 }
 
@@ -226,8 +216,8 @@ void do_to(testing::Host& host, testing::AgentHandle& agent, const Act& act) {
   const std::string what = act.what;
   ChatClient tab(agent);
   if (what == "kill") agent.kill();
-  if (what == "stop") tab.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
-  if (what == "clear") tab.send({{"type", "cf_agent_chat_clear"}});
+  if (what == "stop") tab.stop("r1");
+  if (what == "clear") tab.clear();
   if (what == "cancel_fibers" || what == "complete_calls") std::ignore = agent.call(what);
   if (what == "mark as stopping") std::ignore = agent.sql("UPDATE chat_turns SET stopping = 1");
   if (what == "mark as aborted")
@@ -240,23 +230,21 @@ TEST_P(HooksTest, HoweverATurnEndsItsCallIsSettled) {
   for (const EndRow& row : end_rows()) {
     for (const bool is_background : {false, can_resume}) {
       SCOPED_TRACE(row.name + std::string(is_background ? " in the background" : ""));
-      testing::Host own;
-      ScriptedModel scripted(own, GetParam());
-      auto agent = own.create<Support>(
-          "a", with(with(scripted.options(), row.options), {{"background", is_background}}));
+      Stage own(GetParam());
+      auto agent = own.make(with(row.options, {{"background", is_background}}));
       Scripted answer = says({"one ", "two ", "three"}, seconds(10));
       if (row.is_cut) answer = cut(says({"one ", "two "}, seconds(10)));
-      scripted.then(answer);
+      own.model.then(answer);
       ChatClient client(agent);
       client.say("r1", "count");
       bool is_stopped = false;
       for (const Act& act : row.acts) {
-        do_to(own, agent, act);
+        do_to(own.host, agent, act);
         const std::string what = act.what;
         is_stopped =
             is_stopped || what == "cancel_fibers" || what == "stop" || what == "mark as stopping";
       }
-      own.advance(seconds(300));
+      own.wait(seconds(300));
       EXPECT_EQ(agent.call("is_stable", 0), true);
       EXPECT_EQ(agent.call("unsettled"), 0);
       EXPECT_EQ(agent.sql("SELECT id FROM chat_turns WHERE ended IS NULL"), Json::array());
@@ -264,27 +252,25 @@ TEST_P(HooksTest, HoweverATurnEndsItsCallIsSettled) {
         EXPECT_EQ(agent.sql("SELECT state FROM chat_turns"),
                   Json::array({Json::array({"aborted"})}));
       agent.kill();
-      own.advance(seconds(300));
-      const auto cancels = std::ranges::count_if(scripted.requests(), [](const auto& sent) {
+      own.wait(seconds(300));
+      const auto cancels = std::ranges::count_if(own.model.requests(), [](const auto& sent) {
         return sent.url.ends_with("/resp_1/cancel");
       });
       EXPECT_EQ(cancels, is_background ? 1 : 0);
-      EXPECT_EQ(scripted.requests().size(), is_background ? 2U : 1U) << "nothing brings it back";
+      EXPECT_EQ(own.model.requests().size(), is_background ? 2U : 1U) << "nothing brings it back";
     }
   }
 }
 
 TEST_P(HooksTest, ATurnEndsWhateverAnOperatorHasMadeOfItsCall) {
-  testing::Host own;
-  ScriptedModel scripted(own, GetParam());
-  auto agent = own.create<Support>("a", with(scripted.options(), {{"hook", "recovery:slow"}}));
-  scripted.then(says({"one ", "two ", "three"}, seconds(10)));
+  auto agent = make({{"hook", "recovery:slow"}});
+  model.then(says({"one ", "two ", "three"}, seconds(10)));
   ChatClient client(agent);
   client.say("r1", "count");
   for (const Act& act :
        {Act{seconds(15), "kill"}, {seconds(5), "complete_calls"}, {{}, "cancel_fibers"}})
-    do_to(own, agent, act);
-  own.advance(seconds(300));
+    do_to(host, agent, act);
+  wait(seconds(300));
   EXPECT_EQ(agent.sql("SELECT state FROM chat_turns"), Json::array({Json::array({"aborted"})}));
   EXPECT_EQ(agent.call("is_stable", 0), true);
 }
@@ -302,17 +288,15 @@ TEST_P(HooksTest, ACallThatWasRefusedIsNotPaidHoweverItsTurnEnds) {
   for (const EndRow& row : rows) {
     for (const bool is_background : {false, GetParam() == std::string("openai-responses")}) {
       SCOPED_TRACE(row.name + std::string(is_background ? " in the background" : ""));
-      testing::Host own;
-      ScriptedModel scripted(own, GetParam());
-      auto agent = own.create<Support>(
-          "a", with(with(scripted.options(), row.options), {{"background", is_background}}));
-      Scripted refused = refuses("no");
+      Stage own(GetParam());
+      auto agent = own.make(with(row.options, {{"background", is_background}}));
+      Scripted refused = refuses(400, "no");
       refused.between = seconds(10);
-      scripted.then(refused);
+      own.model.then(refused);
       ChatClient client(agent);
       client.say("r1", "count");
-      for (const Act& act : row.acts) do_to(own, agent, act);
-      own.advance(seconds(300));
+      for (const Act& act : row.acts) do_to(own.host, agent, act);
+      own.wait(seconds(300));
       EXPECT_EQ(agent.call("unsettled"), 0);
       EXPECT_EQ(agent.sql("SELECT state, json_extract(spent, '$.calls') FROM chat_turns"),
                 Json::array({Json::array({"aborted", 0})}));
@@ -329,14 +313,10 @@ TEST_P(HooksTest, ASanitizeThatAlwaysThrowsEndsTheTurnWithAReason) {
   };
   for (const Row& row : {Row{"assistant", 2, 4}, Row{"user", 0, 0}}) {
     SCOPED_TRACE(row.role);
-    testing::Host own;
-    ScriptedModel scripted(own, GetParam());
-    auto agent = own.create<Support>(
-        "a", with(scripted.options(), {{"hook", std::string("sanitize:") + row.role}}));
-    scripted.then(asks("refund", {{"id", "o1"}}));  // is stored in mid-turn
-    scripted.then({"one"});
-    scripted.then({"two"});
-    scripted.then({"three"});
+    Stage own(GetParam());
+    auto agent = own.make({{"hook", std::string("sanitize:") + row.role}});
+    own.model.then(asks("refund", {{"id", "o1"}}));  // is stored in mid-turn
+    own.model.then_all({says({"one"}), says({"two"}), says({"three"})});
     ChatClient client(agent);
     std::vector<std::string> turns = {"r1", "r2", "r3"};
     for (const std::string& turn : turns) client.say(turn, "count");
@@ -345,19 +325,18 @@ TEST_P(HooksTest, ASanitizeThatAlwaysThrowsEndsTheTurnWithAReason) {
                    {"messages", Json::array({user_message("u9", "set")})}});
       const auto door = agent.request("POST", "/agents/support/a/chat", R"({"text":"hi"})");
       EXPECT_EQ(door.status, 400U);
-      EXPECT_NE(door.body.find("could not be stored"), std::string::npos);
+      EXPECT_TRUE(has(door.body, "could not be stored"));
     } else {
       turns.push_back(agent.call("start", "count", "k"));
     }
-    own.advance(seconds(60));
-    client.read();
+    own.wait(seconds(60), client);
     for (const std::string& turn : turns) {
       ASSERT_TRUE(client.done(turn).is_object()) << turn;
       EXPECT_EQ(client.done(turn).value("body", ""), "The message could not be stored.");
     }
     EXPECT_EQ(transcript_of(agent).size(), row.stored == 0 ? 0U : turns.size());
-    EXPECT_EQ(scripted.requests().size(), row.requests);
-    EXPECT_GE(lines(own, "sanitize failed: no luck"), turns.size());
+    EXPECT_EQ(own.model.requests().size(), row.requests);
+    EXPECT_GE(lines(own.host, "sanitize failed: no luck"), turns.size());
     const std::size_t told = row.stored == 0 ? 0 : turns.size();
     EXPECT_EQ(agent.call("notes", "error"), Json(std::vector<std::string>(told, "sanitize")));
     EXPECT_EQ(agent.call("is_stable", 0), true);
@@ -368,30 +347,26 @@ TEST_P(HooksTest, ASanitizeThatAlwaysThrowsEndsTheTurnWithAReason) {
 TEST_P(HooksTest, C46_ACallThatNoAnswerCanReachIsRepairedInTheTranscript) {
   for (const char* const hook : {"", "repair"}) {
     SCOPED_TRACE(hook);
-    testing::Host own;
-    ScriptedModel scripted(own, GetParam());
-    auto agent = own.create<Support>("a", with(scripted.options(), {{"hook", hook}}));
-    scripted.then(asks("where", {{"a", 1}}));
-    scripted.then({"Never mind."});
+    Stage own(GetParam());
+    auto agent = own.make({{"hook", hook}});
+    own.model.then_all({asks("where", {{"a", 1}}), says({"Never mind."})});
     ChatClient client(agent);
-    client.ask("r1", Json::array({user_message("u1", "where am I?")}),
-               {{"clientTools", Json::array({{{"name", "where"}}})}});
-    own.advance(seconds(1));
-    EXPECT_EQ(lines(own, "chat:transcript:repaired"), 0U);
-    client.say("r2", "forget it");
-    own.advance(seconds(1));
-    client.read();
+    client.ask_where("r1", "where am I?");
+    own.wait(seconds(1));
+    EXPECT_EQ(lines(own.host, "chat:transcript:repaired"), 0U);
+    own.say(client, "r2", "forget it", seconds(1));
     EXPECT_EQ(client.shown("r2"), "Never mind.");
     const Json answered = transcript_of(agent)[1];
     EXPECT_EQ(
-        lines(own, "chat:transcript:repaired message=" + answered.at("id").get<std::string>()), 1U);
+        lines(own.host, "chat:transcript:repaired message=" + answered.at("id").get<std::string>()),
+        1U);
     const Json part = answered.at("parts").back();
-    ASSERT_EQ(scripted.requests().size(), 2U);
+    ASSERT_EQ(own.model.requests().size(), 2U);
     if (*hook == 0) {
       EXPECT_EQ(part.at("state"), "output-error");
     } else {
       EXPECT_EQ(part.at("text"), "[tool-where left]");
-      EXPECT_NE(scripted.requests()[1].body.find("[tool-where left]"), std::string::npos);
+      EXPECT_TRUE(own.model.asked_with(1, "[tool-where left]"));
     }
   }
 }
@@ -408,35 +383,30 @@ TEST_P(HooksTest, C41_OnExhaustedIsCalledOnceWhoeverGivesUpAndWhateverKillsIt) {
                          {"dead", "max_attempts_exceeded", false},
                          {"dead:slow", "max_attempts_exceeded", true}}) {
     SCOPED_TRACE(row.hook + std::string(row.is_killed ? " killed" : ""));
-    testing::Host own;
-    ScriptedModel scripted(own, GetParam());
-    Json options = with(scripted.options(), {{"hook", row.hook}});
+    Stage own(GetParam());
+    Json options = {{"hook", row.hook}};
     const bool is_recovery = row.reason != std::string("max_attempts_exceeded");
     if (is_recovery) options["recovery"] = {{"max_recovery_work", 0}};
-    auto agent = own.create<Support>("a", options);
+    auto agent = own.make(options);
     const Scripted one = says({"one "});
-    scripted.then(is_recovery ? cut(one) : one);
-    if (is_recovery) scripted.then(cut(says({"two "})));
-    scripted.then({"three"});
-    ChatClient client(agent);
-    client.say("r1", "count");
-    own.advance(seconds(7));
+    own.model.then(is_recovery ? cut(one) : one);
+    if (is_recovery) own.model.then(cut(says({"two "})));
+    own.model.then({"three"});
+    ChatClient client = own.talk(agent, "count", seconds(7));
     EXPECT_EQ(agent.call("notes", "exhausted"), Json::array({row.reason}));
     if (row.is_killed) agent.kill();
     ChatClient back(agent);
-    own.advance(seconds(60));
-    back.read();
+    own.wait(seconds(60), back);
     EXPECT_EQ(agent.call("notes", "exhausted"), Json::array({row.reason}));
-    EXPECT_EQ(lines(own, std::string("chat:recovery:exhausted turn=r1 reason=") + row.reason), 1U);
+    EXPECT_EQ(lines(own.host, std::string("chat:recovery:exhausted turn=r1 reason=") + row.reason),
+              1U);
     EXPECT_EQ(agent.call("notes", "error"), Json::array({row.reason}));
     EXPECT_EQ(agent.call("notes", "end"), Json::array({"error"}));
     EXPECT_EQ(text_of(transcript_of(agent)[1]), is_recovery ? "one two " : "one ");
     const Json done = back.done("r1");
     EXPECT_EQ(done.is_object() ? done.value("body", "") : kGivenUp, kGivenUp);
     // The next turn runs.
-    back.say("r2", "go on");
-    own.advance(seconds(5));
-    back.read();
+    own.say(back, "r2", "go on", seconds(5));
     EXPECT_EQ(back.shown("r2"), "three");
   }
 }

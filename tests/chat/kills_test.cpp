@@ -22,10 +22,6 @@ using std::chrono::seconds;
 
 using Words = std::vector<std::string>;
 
-bool has(std::string_view body, std::string_view words) {
-  return body.find(words) != std::string_view::npos;
-}
-
 // Says what of these words the prompt does not have yet, as a model that is asked to go on.
 Scripted goes_on(std::string_view body, const Words& words) {
   std::string said;

@@ -36,15 +36,13 @@ TEST_P(ModelCallTest, RefusalsBeforeAnAnswerAreRetriedOrEndTheTurn) {
   };
   Scripted asks_to_wait = refusal(429, "rate_limit");
   asks_to_wait.headers = {{"retry-after", "7"}};
-  Scripted unreachable;
-  unreachable.is_unreachable = true;
   const std::vector<Row> rows = {
       {asks_to_wait, seconds(7)},
       {refusal(429, "rate_limit"), seconds(1)},
       {refusal(500, "server_error"), seconds(1)},
       {refusal(503, "server_error"), seconds(1)},
       {refusal(529, "overloaded_error"), seconds(1)},
-      {unreachable, seconds(1)},
+      {{.is_unreachable = true}, seconds(1)},
       {refusal(400, "invalid_request_error"), {}, FailureKind::kInvalid},
       {refusal(401, "authentication_error"), {}, FailureKind::kAuth},
       {refusal(403, "permission_error"), {}, FailureKind::kAuth},
@@ -55,29 +53,30 @@ TEST_P(ModelCallTest, RefusalsBeforeAnAnswerAreRetriedOrEndTheTurn) {
     SCOPED_TRACE(row.refused.is_unreachable
                      ? "unreachable"
                      : row.refused.error + " " + std::to_string(row.wait.count()));
-    testing::Host own;
-    ScriptedModel scripted(own, GetParam());
-    auto agent = own.create<Support>("a", scripted.options());
-    scripted.then(row.refused);
-    scripted.then({"ok"});
+    Stage own(GetParam());
+    auto agent = own.make();
+    own.model.then_all({row.refused, says({"ok"})});
     ChatClient client(agent);
-    client.say("r1", "hi");
-    own.advance(std::max(row.wait, seconds(1)) - std::chrono::milliseconds(100));
-    EXPECT_EQ(scripted.requests().size(), 1U);
-    own.advance(row.wait > seconds(0) ? seconds(1) : seconds(100));
-    client.read();
-    const Json done = client.done("r1");
-    ASSERT_TRUE(done.is_object());
+    own.say(client, "r1", "hi", std::max(row.wait, seconds(1)) - std::chrono::milliseconds(100));
+    EXPECT_EQ(own.model.requests().size(), 1U);
+    own.wait(row.wait > seconds(0) ? seconds(1) : seconds(100), client);
     if (row.wait > seconds(0)) {
-      EXPECT_EQ(scripted.requests().size(), 2U);
+      EXPECT_EQ(own.model.requests().size(), 2U);
       EXPECT_EQ(client.shown("r1"), "ok");
-      EXPECT_EQ(done.at("outcome"), "completed");
+      EXPECT_EQ(client.outcome("r1"), "completed");
     } else {
-      EXPECT_EQ(scripted.requests().size(), 1U);
-      EXPECT_EQ(done.at("outcome"), "error");
-      EXPECT_EQ(done.at("body"), client_text(row.kind));
+      EXPECT_EQ(own.model.requests().size(), 1U);
+      EXPECT_EQ(client.outcome("r1"), "error: " + std::string(client_text(row.kind)));
     }
   }
+}
+
+// What the client was told of recoveries.
+std::vector<bool> recovering(const ChatClient& client) {
+  std::vector<bool> told;
+  for (const Json& frame : client.frames("cf_agent_chat_recovering"))
+    told.push_back(frame.at("recovering"));
+  return told;
 }
 
 TEST_P(ModelCallTest, C29_ClientsKnowOfARecoveryFromTheFirstChunkThatIsCutToTheEnd) {
@@ -95,27 +94,19 @@ TEST_P(ModelCallTest, C29_ClientsKnowOfARecoveryFromTheFirstChunkThatIsCutToTheE
                                  {unended, true}};
   for (const Row& row : rows) {
     SCOPED_TRACE(row.first.status + (row.first.is_cut ? 1U : 0U) + row.first.error.size());
-    testing::Host own;
-    ScriptedModel scripted(own, GetParam());
-    auto agent = own.create<Support>("a", scripted.options());
-    scripted.then(row.first);
-    scripted.then({"two"});
-    ChatClient client(agent);
-    client.say("r1", "count");
-    own.advance(std::chrono::milliseconds(500));
+    Stage own(GetParam());
+    auto agent = own.make();
+    own.model.then_all({row.first, says({"two"})});
+    ChatClient client = own.talk(agent, "count", std::chrono::milliseconds(500));
     ChatClient late(agent);
-    own.advance(seconds(60));
-    client.read();
-    late.read();
+    own.wait(seconds(60), client, late);
     EXPECT_EQ(client.shown("r1"), row.is_shown ? "one two" : "two");
-    EXPECT_EQ(client.done("r1").at("outcome"), "completed");
-    EXPECT_EQ(scripted.requests().size(), 2U);
+    EXPECT_EQ(client.outcome("r1"), "completed");
+    EXPECT_EQ(own.model.requests().size(), 2U);
     EXPECT_EQ(client.snapshots(), row.is_shown ? 1U : 0U);  // C2
     for (const ChatClient* const each : {&client, &late}) {
-      std::vector<bool> told;
-      for (const Json& frame : each->frames("cf_agent_chat_recovering"))
-        told.push_back(frame.at("recovering"));
-      EXPECT_EQ(told, row.is_shown ? std::vector<bool>({true, false}) : std::vector<bool>());
+      EXPECT_EQ(recovering(*each),
+                row.is_shown ? std::vector<bool>({true, false}) : std::vector<bool>());
     }
   }
 }
@@ -125,21 +116,16 @@ TEST_P(ModelCallTest, C29_ClientsKnowOfARecoveryFromTheFirstChunkThatIsCutToTheE
 TEST_P(ModelCallTest, ACallWithALongIdIsMadeOnce) {
   for (const std::size_t size : {kMaxIdBytes, kMaxIdBytes + 1, std::size_t{1'000'000}}) {
     SCOPED_TRACE(size);
-    testing::Host own;
-    ScriptedModel scripted(own, GetParam());
-    auto agent = own.create<Support>("a", scripted.options());
+    Stage own(GetParam());
+    auto agent = own.make();
     Scripted call = asks("look", {{"id", "o1"}});
     call.says[0].id = std::string(size, 'i');
-    scripted.then(call);
-    scripted.then({"It costs 5."});
-    ChatClient client(agent);
-    client.say("r1", "what does o1 cost?");
-    own.advance(seconds(1));
-    client.read();
+    own.model.then_all({call, says({"It costs 5."})});
+    ChatClient client = own.talk(agent, "what does o1 cost?", seconds(1));
     EXPECT_EQ(client.shown("r1"), "It costs 5.");
-    ASSERT_EQ(scripted.requests().size(), 2U);
-    EXPECT_LT(scripted.requests()[1].body.size(), 10'000U);
-    EXPECT_NE(scripted.requests()[1].body.find("500"), std::string::npos);
+    ASSERT_EQ(own.model.requests().size(), 2U);
+    EXPECT_LT(own.model.requests()[1].body.size(), 10'000U);
+    EXPECT_TRUE(own.model.asked_with(1, "500"));
   }
 }
 
@@ -148,37 +134,23 @@ TEST_P(ModelCallTest, AnEventThatIsTooLongEndsTheTurn) {
   Scripted call = asks("look", {{"id", "o1"}});
   call.says[0].id = std::string(std::size_t{1} << 20, 'i');
   model.then(call);
-  ChatClient client(agent);
-  client.say("r1", "what does o1 cost?");
-  host.advance(std::chrono::hours(1));
-  client.read();
+  ChatClient client = talk(agent, "what does o1 cost?", std::chrono::hours(1));
   EXPECT_EQ(model.requests().size(), 1U);
-  EXPECT_EQ(client.done("r1").at("outcome"), "error");
-  EXPECT_EQ(client.done("r1").at("body"), client_text(FailureKind::kInvalid));
+  EXPECT_EQ(client.outcome("r1"), "error: " + std::string(client_text(FailureKind::kInvalid)));
   EXPECT_EQ(agent.call("notes", "error"), Json::array({"invalid"}));
 }
 
 TEST_P(ModelCallTest, ACutAnswerGoesOnInTheSameTextAndCountsAsTwoCalls) {
   auto agent = make();
-  Scripted cut;
-  cut.says = {{.text = "one "}, {.text = "two "}};
-  cut.is_cut = true;
-  model.then(cut);
-  model.then({"three"});
-  ChatClient client(agent);
-  client.say("r1", "count");
-  host.advance(seconds(60));
-  client.read();
+  model.then_all({cut(says({"one ", "two "})), says({"three"})});
+  ChatClient client = talk(agent, "count", seconds(60));
   EXPECT_EQ(client.shown("r1"), "one two three");
   EXPECT_EQ(model.requests().size(), 2U);
   const Json stored = transcript_of(agent);
   ASSERT_EQ(stored.size(), 2U);
   EXPECT_EQ(text_of(stored[1]), "one two three");
-  EXPECT_EQ(client.done("r1").at("outcome"), "completed");
-  const auto recovering = client.frames("cf_agent_chat_recovering");
-  ASSERT_EQ(recovering.size(), 2U);
-  EXPECT_EQ(recovering[0].at("recovering"), true);
-  EXPECT_EQ(recovering[1].at("recovering"), false);
+  EXPECT_EQ(client.outcome("r1"), "completed");
+  EXPECT_EQ(recovering(client), std::vector<bool>({true, false}));
   EXPECT_EQ(agent.call("costs").size(), 2U);
   EXPECT_EQ(agent.sql("SELECT json_extract(spent, '$.calls') FROM chat_turns"),
             Json::array({Json::array({2})}));
@@ -190,56 +162,35 @@ TEST_P(ModelCallTest, ACutAnswerGoesOnInTheSameTextAndCountsAsTwoCalls) {
   EXPECT_EQ(lines("chat:recovery:attempt turn=r1"), 1);
 }
 
-class CostTest : public Conversation {};
-INSTANTIATE_TEST_SUITE_P(Providers, CostTest, ::testing::ValuesIn(ScriptedModel::kDialects),
-                         provider_name);
-
-TEST_P(CostTest, TheLedgerHasTheTokensThatAreUsed) {
+TEST_P(ModelCallTest, TheLedgerHasTheTokensThatAreUsed) {
   auto agent = make();
   model.then({"ok"});
-  ChatClient client(agent);
-  client.say("r1", "hi");
-  wait(seconds(1));
+  ChatClient client = talk(agent, "hi", seconds(1));
   EXPECT_EQ(agent.call("costs"), Json::array({15}));
 }
 
-class StallTest : public Conversation {};
-INSTANTIATE_TEST_SUITE_P(Providers, StallTest, ::testing::ValuesIn(ScriptedModel::kDialects),
-                         provider_name);
-
-TEST_P(StallTest, AnAnswerWithoutChunksIsTakenAsCut) {
+TEST_P(ModelCallTest, AnAnswerWithoutChunksIsTakenAsCut) {
   auto agent = make({{"stall_timeout_ms", 20'000}});
-  model.then(says({"one ", "two ", "three"}, seconds(60)));
-  model.then({"and the rest"});
-  ChatClient client(agent);
-  client.say("r1", "count");
-  wait(seconds(120));
-  client.read();
+  model.then_all({says({"one ", "two ", "three"}, seconds(60)), says({"and the rest"})});
+  ChatClient client = talk(agent, "count", seconds(120));
   EXPECT_EQ(client.shown("r1"), "one and the rest");
   EXPECT_EQ(model.requests().size(), 2U);
   EXPECT_EQ(agent.call("notes", "recovery"), Json::array({"continue 1 one "}));
 }
 
-class PingTest : public Conversation {};
-INSTANTIATE_TEST_SUITE_P(Providers, PingTest, ::testing::ValuesIn(ScriptedModel::kDialects),
-                         provider_name);
-
 // Comments, or the events that Anthropic has for this.
-TEST_P(PingTest, C49_PingsAreNoChunksAndAProviderThatOnlyPingsIsGivenUp) {
+TEST_P(ModelCallTest, C49_PingsAreNoChunksAndAProviderThatOnlyPingsIsGivenUp) {
   auto agent = make({{"stall_timeout_ms", 20'000}});
   Scripted pings = says({"one "}, seconds(5));
   pings.pings = 1'000;
   model.then(pings);
   pings.says.clear();
   model.then(pings);  // again and again
-  ChatClient client(agent);
-  client.say("r1", "count");
-  host.advance(seconds(60));
+  ChatClient client = talk(agent, "count", seconds(60));
   EXPECT_EQ(agent.call("notes", "recovery").at(0), "continue 1 one ");
   ASSERT_GE(model.requests().size(), 2U);
-  EXPECT_NE(model.requests()[1].body.find("one "), std::string::npos);
-  host.advance(seconds(600));
-  client.read();
+  EXPECT_TRUE(model.asked_with(1, "one "));
+  wait(seconds(600), client);
   EXPECT_EQ(agent.call("notes", "exhausted"), Json::array({"no_progress_timeout"}));
   EXPECT_EQ(client.done("r1").at("body"), RecoveryConfig().terminal_message);
   EXPECT_EQ(text_of(transcript_of(agent)[1]), "one ");

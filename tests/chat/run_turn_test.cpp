@@ -22,35 +22,24 @@ INSTANTIATE_TEST_SUITE_P(Providers, RunTurnTest, ::testing::ValuesIn(ScriptedMod
 TEST_P(RunTurnTest, AKillAtAnyMomentLosesNothing) {
   for (int moment = 0; moment < 16; ++moment) {
     SCOPED_TRACE(moment);
-    testing::Host own;
-    ScriptedModel scripted(own, GetParam());
-    auto agent = own.create<Support>("a", scripted.options());
-    Scripted call;
-    call.says = {{.text = "I "}, {.text = "look. "}, {.tool = "look", .input = {{"id", "o1"}}}};
-    call.between = seconds(1);
-    scripted.then(call);
-    Scripted last;
-    last.says = {{.text = "It "}, {.text = "costs "}, {.text = "5."}};
-    last.between = seconds(1);
+    Stage own(GetParam());
+    auto agent = own.make();
+    own.model.then(both(says({"I ", "look. "}, seconds(1)), asks("look", {{"id", "o1"}})));
     // Any number of answers may be needed: what is asked again is what it says again.
+    own.model.then(says({"It ", "costs ", "5."}, seconds(1)));
     ChatClient client(agent, "tab");
-    for (int i = 0; i < 3; ++i) scripted.then(last);
-    client.say("r1", "what does o1 cost?");
-    own.advance(std::chrono::milliseconds(500 + moment * 1'000));
-    client.read();
+    own.say(client, "r1", "what does o1 cost?", std::chrono::milliseconds(500 + moment * 1'000));
     const std::string before = client.shown("r1");
     agent.kill();
     ChatClient back(agent, "tab");
-    own.advance(seconds(120));
-    back.read();
-    own.advance(seconds(1));
-    back.read();
+    own.wait(seconds(120), back);
+    own.wait(seconds(1), back);
     const Json stored = transcript_of(agent);
     ASSERT_EQ(stored.size(), 2U);
     const std::string text = text_of(stored[1]);
     EXPECT_TRUE(text.starts_with(before)) << before << " / " << text;
     EXPECT_TRUE(text.ends_with("It costs 5.")) << text;
-    EXPECT_LE(scripted.requests().size(), 3U);
+    EXPECT_LE(own.model.requests().size(), 3U);
     if (back.done("r1").is_object() && back.done("r1").value("outcome", "") == "completed" &&
         !back.shown("r1").empty())
       EXPECT_EQ(back.shown("r1"), text);
@@ -65,17 +54,9 @@ INSTANTIATE_TEST_SUITE_P(Providers, RecoveryOfTurnsTest,
 TEST_P(RecoveryOfTurnsTest, WithoutRecoveryACutOrAFailedCallEndsTheTurn) {
   auto agent = make({{"recovery", false}});
   ChatClient client(agent);
-  Scripted cut = says({"one "});
-  cut.is_cut = true;
-  model.then(cut);
-  client.say("r1", "count");
-  wait(seconds(60));
-  Scripted busy;
-  busy.status = 503;
-  model.then(busy);
-  client.say("r2", "count");
-  wait(seconds(60));
-  client.read();
+  model.then_all({cut(says({"one "})), {.status = 503}});
+  say(client, "r1", "count", seconds(60));
+  say(client, "r2", "count", seconds(60));
   for (const char* const turn : {"r1", "r2"}) EXPECT_EQ(client.done(turn).at("error"), true);
   EXPECT_EQ(text_of(transcript_of(agent)[1]), "one ");
   EXPECT_EQ(model.requests().size(), 2U);
@@ -83,10 +64,7 @@ TEST_P(RecoveryOfTurnsTest, WithoutRecoveryACutOrAFailedCallEndsTheTurn) {
 
 TEST_P(RecoveryOfTurnsTest, TenRestartsWithoutProgressEndTheTurn) {
   auto agent = make({{"recovery", {{"no_progress_timeout_ms", 10'000'000}}}});
-  Scripted hangs;  // thoughts that are lost with the call are no progress
-  hangs.says.push_back({.reasoning = "hm"});
-  hangs.between = std::chrono::hours(1'000);
-  model.then(hangs);
+  model.then(thinks(std::chrono::hours(1'000)));  // lost with the call, which is no progress
   ChatClient first(agent);
   first.say("r1", "hi");
   for (int i = 0; i < 12; ++i) {
@@ -95,20 +73,15 @@ TEST_P(RecoveryOfTurnsTest, TenRestartsWithoutProgressEndTheTurn) {
   }
   ChatClient client(agent);
   client.resume();
-  wait(seconds(40));
-  client.read();
-  wait(seconds(1));
-  client.read();
+  wait(seconds(40), client);
+  wait(seconds(1), client);
   EXPECT_EQ(agent.call("notes", "exhausted"), Json::array({"max_attempts_exceeded"}));
   EXPECT_EQ(client.done("r1").at("error"), true);
   EXPECT_EQ(client.done("r1").at("body"), RecoveryConfig().terminal_message);
   EXPECT_LE(model.requests().size(), 13U);
   ChatClient later(agent);  // C41
   later.resume();
-  for (int i = 0; i < 2; ++i) {  // it is offered the answer, and gets it
-    wait(seconds(1));
-    later.read();
-  }
+  for (int i = 0; i < 2; ++i) wait(seconds(1), later);  // it is offered the answer, and gets it
   EXPECT_EQ(later.done("r1").at("body"), RecoveryConfig().terminal_message);
 }
 
@@ -118,9 +91,7 @@ class StableTest : public Conversation {
   testing::AgentHandle interrupted() {
     auto agent = make(
         {{"slow_start", true}, {"recovery", {{"max_attempts", 3}, {"stable_timeout_ms", 20'000}}}});
-    model.then(says({"one ", "two "}, seconds(10)));
-    model.then({"three"});
-    model.then({"four"});
+    model.then_all({says({"one ", "two "}, seconds(10)), says({"three"}), says({"four"})});
     client.emplace(agent);
     wait(seconds(2));
     client->say("r1", "count");
@@ -146,8 +117,7 @@ TEST_P(StableTest, C41_AnAttemptThatWaitsTooLongForFramesIsMadeAgainAndThenGiven
   client->read();
   EXPECT_EQ(client->done("r1").at("body"), RecoveryConfig().terminal_message);
   host.hold_offload(false);
-  wait(seconds(5));
-  client->read();
+  wait(seconds(5), *client);
   EXPECT_EQ(client->shown("r2"), "three");
 }
 
@@ -156,8 +126,7 @@ TEST_P(StableTest, AnAttemptBeginsOnceTheFramesBeforeItAreHandled) {
   wait(seconds(30));
   EXPECT_EQ(model.requests().size(), 1U);
   host.hold_offload(false);
-  wait(seconds(30));
-  client->read();
+  wait(seconds(30), *client);
   EXPECT_EQ(client->shown("r1"), "one two three");
   EXPECT_EQ(client->shown("r2"), "four");
   EXPECT_EQ(agent.call("notes", "exhausted"), Json::array());
@@ -166,9 +135,8 @@ TEST_P(StableTest, AnAttemptBeginsOnceTheFramesBeforeItAreHandled) {
 TEST_P(StableTest, C50_StableIsWhenNoTurnRunsOrWaitsAndNoToolAwaitsAnAnswer) {
   auto agent = make();
   EXPECT_EQ(agent.call("is_stable", 0), true);
-  model.then(says({"one ", "two "}, seconds(10)));
-  model.then(asks("refund", {{"id", "o1"}}));
-  model.then({"done"});
+  model.then_all(
+      {says({"one ", "two "}, seconds(10)), asks("refund", {{"id", "o1"}}), says({"done"})});
   ChatClient asking(agent);
   asking.say("r1", "count");
   asking.say("r2", "refund");
@@ -188,9 +156,7 @@ TEST_P(StableTest, C50_StableIsWhenNoTurnRunsOrWaitsAndNoToolAwaitsAnAnswer) {
 TEST_P(StableTest, C50_AnAnswerAfterWhichNothingGoesOnIsNoticedAtOnce) {
   auto agent = make();
   model.then(asks("refund", {{"id", "o1"}}));
-  ChatClient client(agent);
-  client.say("r1", "refund");
-  wait(seconds(1));
+  ChatClient client = talk(agent, "refund", seconds(1));
   auto waiting = agent.start("is_stable", 3'600'000);
   wait(seconds(1));
   EXPECT_FALSE(waiting.done());
@@ -205,13 +171,9 @@ TEST_P(StableTest, C50_AnAnswerAfterWhichNothingGoesOnIsNoticedAtOnce) {
 
 TEST_P(StableTest, C50_AnApprovalBehindWhichTheTalkWentOnIsAwaited) {
   auto agent = make();
-  model.then(asks("refund", {{"id", "o1"}}));
-  model.then({"done"});
-  ChatClient client(agent);
-  client.say("r1", "refund");
-  wait(seconds(1));
-  client.say("r2", "and now?");
-  wait(seconds(1));
+  model.then_all({asks("refund", {{"id", "o1"}}), says({"done"})});
+  ChatClient client = talk(agent, "refund", seconds(1));
+  say(client, "r2", "and now?", seconds(1));
   EXPECT_EQ(text_of(transcript_of(agent)[3]), "done");
   EXPECT_EQ(agent.call("is_stable", 0), false);
   client.approve(transcript_of(agent)[1].at("parts").back().at("toolCallId"), false);
@@ -221,11 +183,8 @@ TEST_P(StableTest, C50_AnApprovalBehindWhichTheTalkWentOnIsAwaited) {
 
 TEST_P(RecoveryOfTurnsTest, TheLogNamesEachStepOfARecovery) {
   auto agent = make();
-  model.then(says({"one ", "two "}, seconds(10)));
-  model.then({"three"});
-  ChatClient client(agent);
-  client.say("r1", "count");
-  wait(seconds(15));
+  model.then_all({says({"one ", "two "}, seconds(10)), says({"three"})});
+  ChatClient client = talk(agent, "count", seconds(15));
   agent.kill();
   wait(seconds(30));
   std::vector<std::string> steps;
@@ -242,13 +201,8 @@ TEST_P(RecoveryOfTurnsTest, TheLogNamesEachStepOfARecovery) {
 
 TEST_P(RecoveryOfTurnsTest, AProviderThatDiesAfterEachEmptyStartIsGivenUp) {
   auto agent = make();
-  Scripted dies = cut(says({}));
-  dies.says.push_back({.reasoning = "hm"});
-  model.then(dies);
-  ChatClient client(agent);
-  client.say("r1", "hi");
-  wait(std::chrono::hours(1));
-  client.read();
+  model.then(cut(thinks()));
+  ChatClient client = talk(agent, "hi", std::chrono::hours(1));
   EXPECT_EQ(client.done("r1").at("error"), true);
   EXPECT_LE(model.requests().size(), 40U);
   EXPECT_EQ(agent.call("notes", "exhausted"), Json::array({"max_attempts_exceeded"}));
@@ -274,59 +228,39 @@ TEST_P(RecoveryOfTurnsTest, ATurnOfSixHoursThatProgressesIsNotEnded) {
 // Also while another tool still runs.
 TEST_P(RecoveryOfTurnsTest, C43_WhatWaitsForAClientCostsNothingOverTwentyRestarts) {
   const Scripted approval = asks("refund", {{"id", "o1"}});
-  Scripted beside = approval;
-  beside.says.push_back({.tool = "find", .input = {{"id", "o2"}}});
+  const Scripted beside = both(approval, asks("find", {{"id", "o2"}}));
   for (const Scripted& calls : {approval, asks("where", {{"a", 1}}), beside}) {
     const bool is_client_tool = calls.says[0].tool == "where";
     SCOPED_TRACE(calls.says.back().tool);
-    testing::Host own;
-    ScriptedModel scripted(own, GetParam());
-    auto agent = own.create<Support>("a", scripted.options());
-    scripted.then(calls);
-    scripted.then({"done"});
+    Stage own(GetParam());
+    auto agent = own.make();
+    own.model.then_all({calls, says({"done"})});
     {
       ChatClient client(agent);
-      client.ask("r1", Json::array({user_message("u1", "refund")}),
-                 {{"clientTools", Json::array({{{"name", "where"}}})}});
-      own.advance(seconds(1));
+      client.ask_where("r1", "refund");
+      own.wait(seconds(1));
     }
     for (int i = 0; i < 20; ++i) {
       agent.kill();
-      own.advance(calls.says.size() > 1 ? seconds(1) : seconds(600));
+      own.wait(calls.says.size() > 1 ? seconds(1) : seconds(600));
       agent.wake();
     }
-    own.advance(seconds(10));
+    own.wait(seconds(10));
     EXPECT_EQ(agent.call("is_stable", 0), false);
     ChatClient client(agent);
-    const Json asked = transcript_of(agent)[1].at("parts");
-    for (const Json& part : asked) {
-      if (!part.contains("toolCallId") || part.contains("output")) continue;
+    for (const Json& call : calls_of(transcript_of(agent)[1])) {
+      if (call.contains("output")) continue;
       if (is_client_tool)
-        client.answer(part.at("toolCallId"), "here");
+        client.answer(call.at("toolCallId"), "here");
       else
-        client.approve(part.at("toolCallId"), true);
+        client.approve(call.at("toolCallId"), true);
     }
-    own.advance(seconds(2));
+    own.wait(seconds(2));
     EXPECT_EQ(text_of(transcript_of(agent)[1]), "done");
     EXPECT_EQ(agent.call("notes", "recovery"), Json::array());
     EXPECT_EQ(agent.call("is_stable", 0), true);
-    EXPECT_EQ(scripted.requests().size(), 2U);
+    EXPECT_EQ(own.model.requests().size(), 2U);
   }
-}
-
-TEST_P(RecoveryOfTurnsTest, TheHookMayKeepThePartialAndCallNoModel) {
-  auto agent = make({{"proceed", false}});
-  model.then(says({"one ", "two ", "three "}, seconds(10)));
-  ChatClient client(agent);
-  client.say("r1", "count");
-  wait(seconds(15));
-  agent.kill();
-  ChatClient back(agent);
-  wait(seconds(60));
-  back.read();
-  EXPECT_EQ(model.requests().size(), 1U);
-  EXPECT_EQ(text_of(transcript_of(agent)[1]), "one two ");
-  EXPECT_EQ(back.done("r1").at("outcome"), "aborted");
 }
 
 TEST_P(RecoveryOfTurnsTest, C27_WhatTheHookDropsIsTextAndNoResultOfATool) {
@@ -341,31 +275,21 @@ TEST_P(RecoveryOfTurnsTest, C27_WhatTheHookDropsIsTextAndNoResultOfATool) {
                                  {false, true, "I look. "}};
   for (const Row& row : rows) {
     SCOPED_TRACE(row.text);
-    testing::Host own;
-    ScriptedModel scripted(own, GetParam());
-    Json options = scripted.options();
-    options.update({{"persist", row.persist}, {"proceed", false}});
-    auto agent = own.create<Support>("a", options);
-    Scripted call = asks("look", {{"id", "o1"}});
-    call.says.insert(call.says.begin(), {.text = "I look. "});
-    if (row.has_tool) scripted.then(call);
-    scripted.then(says({"one ", "two ", "three "}, seconds(10)));
-    ChatClient client(agent);
-    client.say("r1", "count");
-    own.advance(seconds(15));
+    Stage own(GetParam());
+    auto agent = own.make({{"persist", row.persist}, {"proceed", false}});
+    if (row.has_tool) own.model.then(both(says({"I look. "}), asks("look", {{"id", "o1"}})));
+    own.model.then(says({"one ", "two ", "three "}, seconds(10)));
+    ChatClient client = own.talk(agent, "count", seconds(15));
     agent.kill();
     ChatClient back(agent);
-    own.advance(seconds(60));
-    back.read();
-    EXPECT_EQ(scripted.requests().size(), row.has_tool ? 2U : 1U);
-    EXPECT_EQ(back.done("r1").at("outcome"), "aborted");
+    own.wait(seconds(60), back);
+    EXPECT_EQ(own.model.requests().size(), row.has_tool ? 2U : 1U);
+    EXPECT_EQ(back.outcome("r1"), "aborted");
     const Json stored = transcript_of(agent)[1];
     EXPECT_EQ(text_of(stored), row.text);
-    std::vector<std::string> results;
-    for (const Json& part : stored.at("parts"))
-      if (part.contains("toolCallId")) results.push_back(to_text(part.value("output", Json())));
-    EXPECT_EQ(results.size(), row.has_tool ? 1U : 0U);
-    if (row.has_tool) EXPECT_EQ(results.at(0), R"({"cents":500,"order":"o1"})");
+    const std::vector<Json> calls = calls_of(stored);
+    ASSERT_EQ(calls.size(), row.has_tool ? 1U : 0U);
+    if (row.has_tool) EXPECT_EQ(calls[0].at("output"), Json({{"cents", 500}, {"order", "o1"}}));
   }
 }
 
@@ -447,17 +371,10 @@ TEST_P(RecoveryOfTurnsTest, C27_TheHookGetsAllThatIsKnownOfTheTurn) {
 
 TEST_P(RecoveryOfTurnsTest, StopDuringTheWaitOfARecoveryEndsTheTurn) {
   auto agent = make();
-  Scripted busy;
-  busy.status = 429;
-  busy.headers = {{"retry-after", "50"}};
-  model.then(busy);
-  ChatClient client(agent);
-  client.say("r1", "hi");
-  wait(seconds(5));
-  client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
-  wait(seconds(1));
-  client.read();
-  EXPECT_EQ(client.done("r1").at("outcome"), "aborted");
+  model.then({.status = 429, .headers = {{"retry-after", "50"}}});
+  ChatClient client = talk(agent, "hi", seconds(5));
+  stop(client, "r1", seconds(1));
+  EXPECT_EQ(client.outcome("r1"), "aborted");
   agent.kill();
   wait(seconds(100));
   EXPECT_EQ(model.requests().size(), 1U);
@@ -467,24 +384,16 @@ TEST_P(RecoveryOfTurnsTest, StopDuringTheWaitOfARecoveryEndsTheTurn) {
 TEST_P(RecoveryOfTurnsTest, BehindAClearNoClientIsToldOfARecovery) {
   for (const bool is_killed : {false, true}) {
     SCOPED_TRACE(is_killed);
-    testing::Host own;
-    ScriptedModel scripted(own, GetParam());
-    Json options = scripted.options();
-    options.update({{"hook", "keep:slow"}, {"slow_start", true}});
-    auto agent = own.create<Support>("a", options);
-    Scripted dies = cut(says({}));
-    dies.says.push_back({.reasoning = "hm"});
-    scripted.then(dies);
-    ChatClient client(agent);
-    client.say("r1", "hi");
-    own.advance(seconds(2));
-    for (int i = 0; i < 100 && agent.call("notes", "keep").empty(); ++i) own.advance(seconds(1));
+    Stage own(GetParam());
+    auto agent = own.make({{"hook", "keep:slow"}, {"slow_start", true}});
+    own.model.then(cut(thinks()));
+    ChatClient client = own.talk(agent, "hi", seconds(2));
+    for (int i = 0; i < 100 && agent.call("notes", "keep").empty(); ++i) own.wait(seconds(1));
     ASSERT_EQ(agent.call("notes", "keep").size(), 1U);
     if (is_killed) agent.kill();
     ChatClient back(agent);
-    back.send({{"type", "cf_agent_chat_clear"}});
-    own.advance(seconds(60));
-    back.read();
+    back.clear();
+    own.wait(seconds(60), back);
     const std::vector<Json> told = back.frames("cf_agent_chat_recovering");
     ASSERT_FALSE(told.empty());
     EXPECT_EQ(told.back().at("recovering"), false);
@@ -496,14 +405,11 @@ TEST_P(RecoveryOfTurnsTest, AnEvictionBetweenTwoCallsIsNoInterruption) {
   auto agent = make();
   Scripted call = asks("look", {{"id", "o1"}});
   call.between = seconds(5);
-  model.then(call);
-  model.then({"It costs 5."});
+  model.then_all({call, says({"It costs 5."})});
   ChatClient client(agent, "tab");
-  client.say("r1", "what does it cost?");
-  wait(seconds(1));
+  say(client, "r1", "what does it cost?", seconds(1));
   agent.evict(EvictReason::kCodeUpdate, seconds(60));
-  wait(seconds(60));
-  client.read();
+  wait(seconds(60), client);
   EXPECT_EQ(client.shown("r1"), "It costs 5.");
   EXPECT_EQ(agent.activations(), 2);
   EXPECT_EQ(agent.call("notes", "recovery"), Json::array());

@@ -55,11 +55,18 @@ class ScriptedModel {
     for (std::string& word : words) answer.says.push_back({.text = std::move(word)});
     then(std::move(answer));
   }
+  void then_all(std::vector<Scripted> answers) {
+    for (Scripted& answer : answers) then(std::move(answer));
+  }
   // From now on the body of a request says what is answered.
   void by_request(std::function<Scripted(std::string_view body)> choose) {
     choose_ = std::move(choose);
   }
   [[nodiscard]] const std::vector<testing::SentRequest>& requests() const { return requests_; }
+  // Whether this request has these words.
+  [[nodiscard]] bool asked_with(std::size_t request, std::string_view words) const {
+    return requests_.at(request).body.find(words) != std::string::npos;
+  }
   [[nodiscard]] Json options() const {
     return {{"provider", dialect_}, {"base_url", "http://127.0.0.1:1/v1"}, {"model", "m"}};
   }

@@ -32,8 +32,7 @@ TEST_P(StreamsTest, TenReconnectsInOneStreamMissNothing) {
   model.then(says(words, seconds(1)));
   {
     ChatClient client(agent, "tab");
-    client.say("r1", "go");
-    wait(seconds(2));
+    say(client, "r1", "go", seconds(2));
     client.close();
   }
   for (int i = 0; i < 10; ++i) {
@@ -50,35 +49,28 @@ TEST_P(StreamsTest, TenReconnectsInOneStreamMissNothing) {
   }
   ChatClient client(agent, "tab");
   client.read();
-  wait(seconds(60));
-  client.read();
+  wait(seconds(60), client);
   EXPECT_EQ(client.shown("r1"), all);
-  EXPECT_EQ(client.done("r1").at("outcome"), "completed");
+  EXPECT_EQ(client.outcome("r1"), "completed");
 }
 
 TEST_P(StreamsTest, AnOfferedSocketGetsNothingBeforeItsAcknowledgement) {
   auto agent = make();
   model.then(says({"one ", "two ", "three "}, seconds(1)));
-  ChatClient sender(agent);
-  sender.say("r1", "go");
-  wait(std::chrono::milliseconds(1'500));
+  ChatClient sender = talk(agent, "go", std::chrono::milliseconds(1'500));
   ChatClient late(agent);
   late.takes_offers = false;
   late.acknowledge("another");
-  wait(seconds(1));
-  late.read();
+  wait(seconds(1), late);
   EXPECT_TRUE(late.frames("cf_agent_use_chat_response").empty());
   for (int i = 0; i < 3; ++i) late.acknowledge("r1");
-  wait(seconds(10));
-  late.read();
+  wait(seconds(10), late);
   EXPECT_EQ(late.shown("r1"), "one two three ");
 }
 
 TEST_P(StreamsTest, ATabThatWaitsIsToldWhenTheTurnStreams) {
   auto agent = make();
-  Scripted slow = says({"hello"});
-  slow.between = seconds(5);
-  model.then(slow);
+  model.then(says({"hello"}, seconds(5)));
   ChatClient sender(agent);
   sender.ask("r1", Json::array({user_message("u1", "hi")}));
   sender.say("r2", "more");  // waits behind it
@@ -87,10 +79,9 @@ TEST_P(StreamsTest, ATabThatWaitsIsToldWhenTheTurnStreams) {
   EXPECT_FALSE(late.frames("cf_agent_stream_pending").empty() &&
                late.frames("cf_agent_stream_resuming").empty());
   for (int i = 0; i < 60; ++i) {
-    wait(seconds(1));
-    late.read();
+    wait(seconds(1), late);
   }
-  EXPECT_EQ(late.done("r2").at("outcome"), "completed");
+  EXPECT_EQ(late.outcome("r2"), "completed");
 }
 
 TEST_P(StreamsTest, C20_ATabThatWaitsForATurnThatNeverStreamsIsFreed) {
@@ -99,9 +90,7 @@ TEST_P(StreamsTest, C20_ATabThatWaitsForATurnThatNeverStreamsIsFreed) {
     static void methods(Methods<Plain>& m) { chat_methods(m); }
   };
   auto agent = host.create<Plain>("a", model.options());
-  Scripted slow = says({"never"});
-  slow.after = std::chrono::hours(1);
-  model.then(slow);
+  model.then({.says = {{.text = "never"}}, .after = std::chrono::hours(1)});
   ChatClient sender(agent);
   ChatClient late(agent);
   for (const bool has_queued : {false, true}) {
@@ -115,11 +104,8 @@ TEST_P(StreamsTest, C20_ATabThatWaitsForATurnThatNeverStreamsIsFreed) {
     late.resume();
     late.read();
     EXPECT_EQ(late.frames("cf_agent_stream_pending").size(), has_queued ? 2U : 1U);
-    for (const char* const turn : {"r3", id.c_str()})
-      sender.send({{"type", "cf_agent_chat_request_cancel"}, {"id", turn}});
-    wait(seconds(1));
-    late.read();
-    fresh.read();
+    for (const char* const turn : {"r3", id.c_str()}) sender.stop(turn);
+    wait(seconds(1), late, fresh);
     EXPECT_EQ(fresh.frames("cf_agent_stream_resume_none").size(), 1U);
     EXPECT_EQ(late.frames("cf_agent_stream_resume_none").size(), has_queued ? 2U : 1U);
   }
@@ -128,46 +114,33 @@ TEST_P(StreamsTest, C20_ATabThatWaitsForATurnThatNeverStreamsIsFreed) {
 
 TEST_P(StreamsTest, C21_AFailureIsShownToTheNextTabUntilTheNextMessageOrAClear) {
   auto agent = make();
-  Scripted cut_by_error = says({"half"});
-  model.then(cut(cut_by_error));
-  Scripted refused;
-  refused.status = 400;
-  refused.error = R"({"error":{"message":"no"}})";
-  model.then(refused);
+  model.then_all({cut(says({"half"})), refuses(400, "no")});
   {
-    ChatClient sender(agent);
-    sender.say("r1", "go");
-    wait(seconds(1));
+    ChatClient sender = talk(agent, "go", seconds(1));
     sender.close();
   }
   wait(seconds(100));
   ChatClient late(agent);
   late.resume();
   late.read();
-  wait(seconds(1));
-  late.read();
+  wait(seconds(1), late);
   EXPECT_EQ(late.shown("r1"), "half");
   EXPECT_EQ(late.done("r1").at("error"), true);
   model.then({"fine"});
-  late.say("r2", "again");
-  wait(seconds(1));
+  say(late, "r2", "again", seconds(1));
   ChatClient next(agent);
   next.resume();
-  wait(seconds(1));
-  next.read();
+  wait(seconds(1), next);
   ASSERT_FALSE(next.frames("cf_agent_stream_resume_none").empty());
   EXPECT_EQ(next.frames("cf_agent_stream_resume_none").back().at("reason"), "idle");
-  model.then(refused);
-  late.say("r3", "once more");
-  wait(seconds(100));
-  late.read();
+  model.then(refuses(400, "no"));
+  say(late, "r3", "once more", seconds(100));
   EXPECT_EQ(late.done("r3").at("error"), true);
-  late.send({{"type", "cf_agent_chat_clear"}});
+  late.clear();
   wait(seconds(1));
   ChatClient last(agent);
   last.resume();
-  wait(seconds(1));
-  last.read();
+  wait(seconds(1), last);
   ASSERT_FALSE(last.frames("cf_agent_stream_resume_none").empty());
   EXPECT_EQ(last.frames("cf_agent_stream_resume_none").back().at("reason"), "idle");
 }
@@ -177,8 +150,7 @@ TEST_P(StreamsTest, ATabThatIsBackAfterTheEndGetsTheTranscript) {
   model.then(says({"one ", "two"}, seconds(1)));
   {
     ChatClient client(agent, "tab");
-    client.say("r1", "go");
-    wait(std::chrono::milliseconds(1'500));
+    say(client, "r1", "go", std::chrono::milliseconds(1'500));
     client.close();
   }
   wait(seconds(60));
@@ -192,21 +164,17 @@ TEST_P(StreamsTest, ATabThatIsBackAfterTheEndGetsTheTranscript) {
 
 TEST_P(StreamsTest, AReplacedLibraryLosesNoSocket) {
   auto agent = make();
-  model.then(says({"one ", "two ", "three "}, seconds(10)));
-  model.then({"four"});
-  ChatClient client(agent);
-  client.say("r1", "go");
-  wait(seconds(15));
+  model.then_all({says({"one ", "two ", "three "}, seconds(10)), says({"four"})});
+  ChatClient client = talk(agent, "go", seconds(15));
   ChatClient offered(agent);
   offered.takes_offers = false;
   agent.evict();
-  wait(seconds(60));
-  client.read();
+  wait(seconds(60), client);
   EXPECT_EQ(client.shown("r1"), "one two four");
-  EXPECT_EQ(client.done("r1").at("outcome"), "completed");
+  EXPECT_EQ(client.outcome("r1"), "completed");
   offered.read();
   EXPECT_TRUE(offered.shown("r1").empty());
-  EXPECT_EQ(offered.done("r1").at("outcome"), "completed");
+  EXPECT_EQ(offered.outcome("r1"), "completed");
 }
 
 // Where a probe is answered, nothing else is sent before it, and no time passes: `probe` gives all
@@ -262,9 +230,7 @@ TEST_P(ProbeTest, C19_IsAnsweredAloneAndInTheSameStepWhateverTheChatDoes) {
   ChatClient tab(agent, "tab");
   EXPECT_EQ(probe(tab), none());
 
-  Scripted call = says({"one "});
-  call.says.push_back({.tool = "find", .input = {{"id", "o1"}}});
-  model.then(late(call));
+  model.then(late(both(says({"one "}), asks("find", {{"id", "o1"}}))));
   sender.say("r1", "find");
   EXPECT_EQ(probe(tab), pending("r1"));
   wait(seconds(5));
@@ -276,8 +242,7 @@ TEST_P(ProbeTest, C19_IsAnsweredAloneAndInTheSameStepWhateverTheChatDoes) {
   tab.say("r3", std::string(std::size_t{1} << 20, 'x'));
   EXPECT_EQ(probe(tab), resuming("r1")) << "a long frame of its own is being read";
   EXPECT_EQ(probe(sender), resuming("r1"));
-  for (const char* const id : {"r2", "r3"})
-    sender.send({{"type", "cf_agent_chat_request_cancel"}, {"id", id}});
+  for (const char* const id : {"r2", "r3"}) sender.stop(id);
   wait(seconds(20));
   EXPECT_EQ(probe(tab), resuming("r1")) << "a tool runs";
   model.then(late(says({"two"})));
@@ -292,29 +257,19 @@ TEST_P(ProbeTest, C19_IsAnsweredSoOfRecoveriesFailuresAndContinuations) {
   auto agent = host.create<Quiet>("a", model.options());
   ChatClient sender(agent, "sender");
   ChatClient tab(agent, "tab");
-  Scripted refused;
-  refused.status = 500;
-  refused.error = R"({"error":{"message":"no"}})";
-  model.then(refused);
-  refused.status = 400;
-  model.then(refused);
-  sender.say("r1", "hi");
-  wait(milliseconds(500));
+  model.then_all({refuses(500, "no"), refuses(400, "no")});
+  say(sender, "r1", "hi", milliseconds(500));
   EXPECT_EQ(probe(tab), pending("r1")) << "it waits to try again";
   wait(seconds(60));
   EXPECT_EQ(probe(tab), resuming("r1")) << "it has failed";
-  sender.send({{"type", "cf_agent_chat_clear"}});
+  sender.clear();
   EXPECT_EQ(probe(tab), none());
 
-  Scripted first = asks("where", {{"a", 1}});
-  model.then(first);
-  model.then(late(says({"one ", "two"})));
-  sender.ask("r2", Json::array({user_message("u2", "where am I?")}),
-             {{"clientTools", Json::array({{{"name", "where"}}})}});
+  model.then_all({asks("where", {{"a", 1}}), late(says({"one ", "two"}))});
+  sender.ask_where("r2", "where am I?");
   wait(seconds(1));
-  const Json asked = transcript_of(agent).back().at("parts");
-  for (const Json& part : asked)
-    if (part.contains("toolCallId")) sender.answer(part.at("toolCallId"), "Rome");
+  for (const Json& call : calls_of(transcript_of(agent).back()))
+    sender.answer(call.at("toolCallId"), "Rome");
   const std::string id = agent.call("open");
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(probe(sender), pending(id));
@@ -394,7 +349,7 @@ TEST_F(RoomTest, WhatIsTooLargeForAFrameIsNotSentAndStopsNothing) {
     client.read();
     EXPECT_EQ(client.frames("cf_agent_chat_messages").size(), is_sent ? 4U : 0U);
     EXPECT_EQ(client.frames("cf_agent_message_updated").size(), is_sent ? 1U : 0U);
-    EXPECT_EQ(client.done("r1").at("outcome"), "completed");
+    EXPECT_EQ(client.outcome("r1"), "completed");
   }
 }
 
@@ -426,7 +381,7 @@ class SlowClientTest : public RoomTest {
   void expect_end() {
     EXPECT_EQ(text_of(slow.frames("cf_agent_chat_messages").back().at("messages").at(0)).size(),
               500U);
-    EXPECT_EQ(slow.done("r1").at("outcome"), "completed");
+    EXPECT_EQ(slow.outcome("r1"), "completed");
     EXPECT_FALSE(slow.done("r1").contains("replay"));
   }
   std::vector<std::string> all;
@@ -510,9 +465,7 @@ TEST_F(SlowClientTest, OnceTheNextTurnHasDroppedTheLogItReadsTheTranscript) {
 TEST_P(StreamsTest, ATurnThatEndsDuringAReplayLosesNoChunk) {
   auto agent = make();
   model.then(says({"one ", "two ", "three "}, seconds(1)));
-  ChatClient sender(agent);
-  sender.say("r1", "go");
-  wait(std::chrono::milliseconds(1'500));
+  ChatClient sender = talk(agent, "go", std::chrono::milliseconds(1'500));
   ChatClient late(agent);
   late.socket().hold(true);
   late.acknowledge("r1");
@@ -520,7 +473,7 @@ TEST_P(StreamsTest, ATurnThatEndsDuringAReplayLosesNoChunk) {
   late.socket().hold(false);
   late.read();
   EXPECT_EQ(late.shown("r1"), "one two three ");
-  EXPECT_EQ(late.done("r1").at("outcome"), "completed");
+  EXPECT_EQ(late.outcome("r1"), "completed");
   EXPECT_EQ(late.snapshots(), 1U);
 }
 
@@ -530,10 +483,8 @@ TEST_P(StreamsTest, ATabThatDoesNotReadCostsTheOthersNothing) {
   ChatClient client(agent);
   ChatClient slow(agent);
   slow.socket().hold(true);
-  client.say("r1", "go");
-  wait(seconds(10));
-  client.read();
-  EXPECT_EQ(client.done("r1").at("outcome"), "completed");
+  say(client, "r1", "go", seconds(10));
+  EXPECT_EQ(client.outcome("r1"), "completed");
   slow.socket().hold(false);
   slow.read();
   EXPECT_EQ(slow.shown("r1"), "one two three ");

@@ -7,9 +7,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -197,18 +199,61 @@ class Support : public ChatAgent {
   SupportOptions own_;
 };
 
-class Conversation : public ::testing::TestWithParam<const char*> {
- protected:
-  explicit Conversation(std::string dialect = GetParam()) : model(host, std::move(dialect)) {}
+inline bool has(std::string_view text, std::string_view words) {
+  return text.find(words) != std::string_view::npos;
+}
 
+// A host with a model that says what a test has written.
+class Stage {
+ public:
+  explicit Stage(std::string dialect) : model(host, std::move(dialect)) {}
+
+  template <class Class = Support>
   testing::AgentHandle make(const Json& more = Json::object()) {
     Json options = model.options();
     options.update(more);
-    return host.create<Support>("a", options);
+    return host.create<Class>("a", options);
   }
-  void wait(std::chrono::milliseconds time) { host.advance(time); }
+  // Lets time pass. Then these clients read.
+  template <class... Clients>
+  void wait(std::chrono::milliseconds time, Clients&... clients) {
+    host.advance(time);
+    (clients.read(), ...);
+  }
+  // A client that sends this text as request r1, and reads after this time.
+  ChatClient talk(testing::AgentHandle& agent, const std::string& text,
+                  std::chrono::milliseconds time) {
+    ChatClient client(agent);
+    say(client, "r1", text, time);
+    return client;
+  }
+  // The client sends this text as this request, and reads after this time.
+  void say(ChatClient& client, const std::string& id, const std::string& text,
+           std::chrono::milliseconds time) {
+    client.say(id, text);
+    wait(time, client);
+  }
+  void stop(ChatClient& client, const std::string& id, std::chrono::milliseconds time) {
+    client.stop(id);
+    wait(time, client);
+  }
+
   testing::Host host;
   ScriptedModel model;
+};
+
+// Guests only read.
+class Shut : public Support {
+ public:
+  static void methods(Methods<Shut>& m) { chat_methods(m); }
+  void on_connecting(Connecting& client) override {
+    if (client.query("guest")) client.set_readonly();
+  }
+};
+
+class Conversation : public ::testing::TestWithParam<const char*>, protected Stage {
+ protected:
+  explicit Conversation(std::string dialect = GetParam()) : Stage(std::move(dialect)) {}
 };
 
 inline std::string provider_name(const ::testing::TestParamInfo<const char*>& info) {
@@ -227,10 +272,22 @@ inline Scripted cut(Scripted answer) {
   answer.is_cut = true;
   return answer;
 }
+inline Scripted thinks(std::chrono::milliseconds between = {}) {
+  return {.says = {{.reasoning = "hm"}}, .between = between};
+}
+// An error as providers name it.
+inline Scripted refuses(unsigned status, const std::string& text = {}) {
+  return {.status = status, .error = to_text({{"error", {{"message", text}}}})};
+}
 inline Scripted asks(const std::string& tool, const Json& input) {
   Scripted answer;
   answer.says.push_back({.tool = tool, .input = input});
   return answer;
+}
+// One answer with what these say, at the pace of the first.
+inline Scripted both(Scripted first, const Scripted& second) {
+  first.says.insert(first.says.end(), second.says.begin(), second.says.end());
+  return first;
 }
 
 }  // namespace hearth::chat

@@ -24,9 +24,7 @@ TEST_P(TurnTest, AnAnswerStreamsToItsSenderAndToOtherTabs) {
   ChatClient sender(agent);
   ChatClient other(agent);
   sender.say("r1", "hi");
-  host.advance(seconds(1));
-  sender.read();
-  other.read();
+  wait(seconds(1), sender, other);
   EXPECT_EQ(sender.shown("r1"), "Hello");
   EXPECT_EQ(other.shown("r1"), "Hello");
   const Json done = sender.done("r1");
@@ -47,32 +45,20 @@ TEST_P(TurnTest, AnAnswerStreamsToItsSenderAndToOtherTabs) {
 
 TEST_P(TurnTest, AToolRunsAndItsResultGoesToTheModel) {
   auto agent = make();
-  Scripted call;
-  call.says = {{.text = "I look. "}, {.tool = "look", .input = {{"id", "o1"}}}};
-  model.then(call);
-  model.then({"It costs 5."});
-  ChatClient client(agent);
-  client.say("r1", "what does o1 cost?");
-  host.advance(seconds(1));
-  client.read();
+  model.then_all({both(says({"I look. "}), asks("look", {{"id", "o1"}})), says({"It costs 5."})});
+  ChatClient client = talk(agent, "what does o1 cost?", seconds(1));
   EXPECT_EQ(client.shown("r1"), "I look. It costs 5.");
   ASSERT_EQ(model.requests().size(), 2U);
-  EXPECT_NE(model.requests()[1].body.find("500"), std::string::npos);
-  EXPECT_EQ(client.done("r1").at("outcome"), "completed");
+  EXPECT_TRUE(model.asked_with(1, "500"));
+  EXPECT_EQ(client.outcome("r1"), "completed");
 }
 
 TEST_P(TurnTest, AnApprovalSurvivesARestartAndRunsTheToolOnce) {
   auto agent = make();
-  Scripted call;
-  call.says = {{.tool = "refund", .input = {{"id", "o1"}, {"cents", 5}}}};
-  model.then(call);
-  model.then({"Refunded."});
+  model.then_all({asks("refund", {{"id", "o1"}, {"cents", 5}}), says({"Refunded."})});
   {
-    ChatClient client(agent);
-    client.say("r1", "refund o1");
-    host.advance(seconds(1));
-    client.read();
-    EXPECT_EQ(client.done("r1").at("outcome"), "completed");
+    ChatClient client = talk(agent, "refund o1", seconds(1));
+    EXPECT_EQ(client.outcome("r1"), "completed");
   }
   agent.kill();
   host.advance(std::chrono::hours(24));
@@ -82,10 +68,8 @@ TEST_P(TurnTest, AnApprovalSurvivesARestartAndRunsTheToolOnce) {
   ChatClient client(agent, "back");
   client.approve(asked.at("toolCallId"), true);
   client.resume();
-  host.advance(seconds(2));
-  client.read();
-  host.advance(seconds(2));
-  client.read();
+  wait(seconds(2), client);
+  wait(seconds(2), client);
   EXPECT_EQ(agent.call("notes", "refund"), Json::array({"o1"}));
   const Json stored = transcript_of(agent);
   ASSERT_EQ(stored.size(), 2U);
@@ -95,13 +79,8 @@ TEST_P(TurnTest, AnApprovalSurvivesARestartAndRunsTheToolOnce) {
 
 TEST_P(TurnTest, ADeniedCallHasAResultForTheModel) {
   auto agent = make();
-  Scripted call;
-  call.says = {{.tool = "refund", .input = {{"id", "o1"}, {"cents", 5}}}};
-  model.then(call);
-  model.then({"As you like."});
-  ChatClient client(agent);
-  client.say("r1", "refund o1");
-  host.advance(seconds(1));
+  model.then_all({asks("refund", {{"id", "o1"}, {"cents", 5}}), says({"As you like."})});
+  ChatClient client = talk(agent, "refund o1", seconds(1));
   client.approve(transcript_of(agent)[1].at("parts").back().at("toolCallId"), false);
   host.advance(seconds(2));
   EXPECT_EQ(agent.call("notes", "refund"), Json::array());
@@ -110,24 +89,17 @@ TEST_P(TurnTest, ADeniedCallHasAResultForTheModel) {
 
 TEST_P(TurnTest, AToolOfTheClientContinuesInTheSameMessage) {
   auto agent = make();
-  Scripted calls;
-  calls.says = {{.tool = "where", .input = {{"a", 1}}},
-                {.tool = "where", .input = {{"a", 2}}},
-                {.tool = "where", .input = {{"a", 3}}}};
-  model.then(calls);
-  model.then({"You are in Rome."});
+  const Scripted calls =
+      both(both(asks("where", {{"a", 1}}), asks("where", {{"a", 2}})), asks("where", {{"a", 3}}));
+  model.then_all({calls, says({"You are in Rome."})});
   ChatClient client(agent);
-  client.ask("r1", Json::array({user_message("u1", "where am I?")}),
-             {{"clientTools", Json::array({{{"name", "where"}}})}});
-  host.advance(seconds(1));
-  client.read();
-  EXPECT_EQ(client.done("r1").at("outcome"), "completed");
-  const Json asked = transcript_of(agent)[1].at("parts");
-  std::vector<std::string> ids;
-  for (const Json& part : asked)
-    if (part.contains("toolCallId")) ids.push_back(part.at("toolCallId"));
-  ASSERT_EQ(ids.size(), 3U);
-  for (const std::string& id : ids) {
+  client.ask_where("r1", "where am I?");
+  wait(seconds(1), client);
+  EXPECT_EQ(client.outcome("r1"), "completed");
+  const std::vector<Json> asked = calls_of(transcript_of(agent)[1]);
+  ASSERT_EQ(asked.size(), 3U);
+  for (const Json& call : asked) {
+    const std::string id = call.at("toolCallId");
     EXPECT_EQ(model.requests().size(), 1U);
     client.answer(id, {{"city", "Rome"}});
     client.answer(id, {{"city", "Paris"}});  // the first one stays
@@ -136,7 +108,7 @@ TEST_P(TurnTest, AToolOfTheClientContinuesInTheSameMessage) {
   client.resume();
   host.advance(seconds(1));
   EXPECT_EQ(model.requests().size(), 2U);
-  EXPECT_EQ(model.requests()[1].body.find("Paris"), std::string::npos);
+  EXPECT_FALSE(model.asked_with(1, "Paris"));
   const Json stored = transcript_of(agent);
   ASSERT_EQ(stored.size(), 2U);
   EXPECT_EQ(text_of(stored[1]), "You are in Rome.");
@@ -147,37 +119,30 @@ TEST_P(TurnTest, AToolOfTheClientContinuesInTheSameMessage) {
 TEST(SealTest, C16_SealsOfAnthropicGoBackAndThoseOfOpenAiAreNotStored) {
   for (const char* const dialect : {"anthropic", "openai-responses"}) {
     SCOPED_TRACE(dialect);
-    testing::Host host;
-    ScriptedModel model(host, dialect);
-    auto agent = host.create<Support>("a", model.options());
+    Stage own(dialect);
+    auto agent = own.make();
     Scripted thinks;
     thinks.says = {{.reasoning = "hm", .seal = "sealed-1"}, {.seal = "sealed-2"}, {.text = "one"}};
-    model.then(thinks);
-    model.then({"two"});
-    ChatClient client(agent);
-    client.say("r1", "count");
-    host.advance(seconds(1));
-    client.read();
+    own.model.then_all({thinks, says({"two"})});
+    ChatClient client = own.talk(agent, "count", seconds(1));
     std::string streamed;
     for (const Json& frame : client.frames("cf_agent_use_chat_response"))
       streamed += frame.value("body", "");
     agent.kill();
     ChatClient back(agent);
-    back.say("r2", "go on");
-    host.advance(seconds(1));
-    back.read();
+    own.say(back, "r2", "go on", seconds(1));
     EXPECT_EQ(back.shown("r2"), "two");
     const std::string stored = to_text(transcript_of(agent));
-    ASSERT_EQ(model.requests().size(), 2U);
+    ASSERT_EQ(own.model.requests().size(), 2U);
     const bool is_kept = std::string(dialect) == "anthropic";
     for (const char* const seal : {"sealed-1", "sealed-2"}) {
       EXPECT_NE(streamed.find(seal), std::string::npos) << seal;
       EXPECT_EQ(stored.find(seal) != std::string::npos, is_kept) << seal;
-      EXPECT_EQ(model.requests()[1].body.find(seal) != std::string::npos, is_kept) << seal;
+      EXPECT_EQ(own.model.asked_with(1, seal), is_kept) << seal;
     }
     EXPECT_EQ(streamed.find("itemId") != std::string::npos, !is_kept);
     EXPECT_EQ(stored.find("itemId"), std::string::npos);
-    EXPECT_EQ(model.requests()[1].body.find("item_"), std::string::npos);
+    EXPECT_FALSE(own.model.asked_with(1, "item_"));
   }
 }
 
