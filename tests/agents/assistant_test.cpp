@@ -153,7 +153,7 @@ class AssistantTest : public ::testing::TestWithParam<const char*> {
       host_.create<Assistant>("a", with_model({{"system", "You sell."}, {"tools", all_tools()}}));
   ChatClient client_{agent_};
 };
-INSTANTIATE_TEST_SUITE_P(Providers, AssistantTest, ::testing::ValuesIn(ScriptedModel::kDialects),
+INSTANTIATE_TEST_SUITE_P(Providers, AssistantTest, hearth::chat::each_dialect(),
                          hearth::chat::provider_name);
 
 TEST_P(AssistantTest, AnAnswerStreamsToTheClient) {

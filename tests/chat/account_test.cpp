@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -15,8 +14,7 @@ namespace {
 using std::chrono::seconds;
 
 class BudgetTest : public Conversation {};
-INSTANTIATE_TEST_SUITE_P(Providers, BudgetTest, ::testing::ValuesIn(ScriptedModel::kDialects),
-                         provider_name);
+INSTANTIATE_TEST_SUITE_P(Providers, BudgetTest, each_dialect(), provider_name);
 
 TEST_P(BudgetTest, ALimitOfTokensEndsTheTurnBeforeTheCall) {
   auto agent = make({{"budget", {{"day", {{"tokens", 2'300}}}}}, {"max_output_tokens", 500}});

@@ -60,8 +60,7 @@ class AskChatTest : public Conversation {
   testing::AgentHandle expert = host.create<Support>("b", model.options());
   testing::AgentHandle desk = host.create<Desk>("a", model.options());
 };
-INSTANTIATE_TEST_SUITE_P(Providers, AskChatTest, ::testing::ValuesIn(ScriptedModel::kDialects),
-                         provider_name);
+INSTANTIATE_TEST_SUITE_P(Providers, AskChatTest, each_dialect(), provider_name);
 
 TEST_P(AskChatTest, TheOtherChatAnswersAndIsSeenToGrow) {
   ChatClient client = talk(desk, "What?", seconds(10));
@@ -157,8 +156,7 @@ class Twin : public ChatAgent {
 };
 
 class TwinTest : public Conversation {};
-INSTANTIATE_TEST_SUITE_P(Providers, TwinTest, ::testing::ValuesIn(ScriptedModel::kDialects),
-                         provider_name);
+INSTANTIATE_TEST_SUITE_P(Providers, TwinTest, each_dialect(), provider_name);
 
 TEST_P(TwinTest, ChatsThatAskEachOtherAreToldInsteadOfWaiting) {
   model.by_request([](std::string_view body) {

@@ -166,12 +166,10 @@ TEST_F(BackgroundTest, C36_AnAnswerWhoseStreamEndsEarlyIsNotPaidTwice) {
 TEST_F(BackgroundTest, C36_OneThatBeginsAsAJsonBodyIsPolled) {
   model.polls = {polled("completed", "one")};
   host.on_fetch([&](const testing::SentRequest& request) {
-    testing::FetchReply reply = model.reply(request);
+    const testing::FetchReply reply = model.reply(request);
     if (request.method == "GET") return reply;
-    reply = {};
-    reply.headers = {{"Content-Type", "application/json"}};
-    reply.body = R"({"id":"resp_1","status":"queued"})";
-    return reply;
+    return testing::FetchReply{.headers = {{"Content-Type", "application/json"}},
+                               .body = R"({"id":"resp_1","status":"queued"})"};
   });
   model.then({"never"});
   ChatClient client = talk(agent, "count", seconds(30));
@@ -266,12 +264,7 @@ TEST(OwnProviderTest, OneThatThrowsEndsTheTurnAndTheNextOneBegins) {
   int requests = 0;
   host.on_fetch([&](const testing::SentRequest& request) {
     EXPECT_EQ(request.header("Accept"), "text/event-stream, application/json");
-    testing::FetchReply reply;
-    reply.headers = {{"Content-Type", "text/event-stream"}};
-    for (const char* event : {"one", ++requests == 1 ? "odd" : "two", "end"})
-      reply.pieces.push_back("data: " + std::string(event) + "\n\n");
-    reply.between = milliseconds(10);
-    return reply;
+    return event_stream({"one", ++requests == 1 ? "odd" : "two", "end"}, milliseconds(10));
   });
   auto agent = host.create<Unlucky>("a", {{"base_url", "http://127.0.0.1:1/v1"}, {"model", "m"}});
   ChatClient client(agent);
@@ -290,15 +283,11 @@ TEST(OwnProviderTest, C36_AnAnswerThatAKillHasCutIsFetchedOnAsTheProviderSays) {
   std::vector<testing::SentRequest> sent;
   own.host.on_fetch([&](const testing::SentRequest& request) {
     sent.push_back(request);
-    testing::FetchReply reply;
-    reply.headers = {{"Content-Type", "text/event-stream"}};
     const std::size_t at = request.url.find("?from=");
     const int from = at == std::string::npos ? 0 : std::stoi(request.url.substr(at + 6));
-    const std::vector<std::string> events = {"one ", "two ", "three ", "four", "end"};
-    for (std::size_t i = static_cast<std::size_t>(from); i < events.size(); ++i)
-      reply.pieces.push_back("data: " + events[i] + "\n\n");
-    reply.between = seconds(10);
-    return reply;
+    std::vector<std::string> events = {"one ", "two ", "three ", "four", "end"};
+    events.erase(events.begin(), events.begin() + from);
+    return event_stream(events, seconds(10));
   });
   auto agent = own.make<Counter>({{"background", true}});
   ChatClient client = own.talk(agent, "count", seconds(15));

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <stdexcept>
 #include <string>
 #include <tuple>
 
@@ -53,8 +52,7 @@ TEST(ChatAgentTest, WhatIsNotOfTheChatGoesToTheAuthor) {
 }
 
 class AgentBelowTest : public Conversation {};
-INSTANTIATE_TEST_SUITE_P(Providers, AgentBelowTest, ::testing::ValuesIn(ScriptedModel::kDialects),
-                         provider_name);
+INSTANTIATE_TEST_SUITE_P(Providers, AgentBelowTest, each_dialect(), provider_name);
 
 TEST_P(AgentBelowTest, C4_ItHasATranscriptOfItsOwnAndOtherPathsAreNone) {
   auto above = host.create<Support>("a", model.options());

@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +36,12 @@ inline std::vector<Json> calls_of(const Json& message) {
 // The stored messages.
 inline Json transcript_of(testing::AgentHandle& agent) {
   return agent.request("GET", "/agents/chat/a/get-messages").json();
+}
+
+inline std::vector<std::string> texts_of(testing::AgentHandle& agent) {
+  std::vector<std::string> texts;
+  for (const Json& message : transcript_of(agent)) texts.push_back(text_of(message));
+  return texts;
 }
 
 class ChatClient {

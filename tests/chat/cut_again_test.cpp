@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -18,8 +17,7 @@ namespace {
 using std::chrono::seconds;
 
 class CutAgainTest : public Conversation {};
-INSTANTIATE_TEST_SUITE_P(Providers, CutAgainTest, ::testing::ValuesIn(ScriptedModel::kDialects),
-                         provider_name);
+INSTANTIATE_TEST_SUITE_P(Providers, CutAgainTest, each_dialect(), provider_name);
 
 TEST_P(CutAgainTest, WhatWasSaidBeforeStaysWhateverTheNextCallBrings) {
   for (const Scripted& second : {cut(thinks()), cut(says({}))}) {
@@ -67,20 +65,15 @@ TEST(WholeAnswerTest, C38_IsUsedUnlessTheHookDropsIt) {
     return to_text({{"choices", Json::array({one})}});
   };
   const auto events = [&](const char* text) {
-    testing::FetchReply reply;
-    reply.headers = {{"Content-Type", "text/event-stream"}};
-    for (const Json& rest : {Json{{"delta", {{"content", text}}}},
-                             Json{{"delta", Json::object()}, {"finish_reason", "stop"}}})
-      reply.pieces.push_back("data: " + choice(rest) + "\n\n");
-    reply.pieces.emplace_back("data: [DONE]\n\n");
-    return reply;
+    return event_stream({choice({{"delta", {{"content", text}}}}),
+                         choice({{"delta", Json::object()}, {"finish_reason", "stop"}}), "[DONE]"},
+                        seconds(10));
   };
   const auto one_body = [&](const char* text) {
-    testing::FetchReply reply;
-    reply.headers = {{"content-type", "application/json; charset=utf-8"}};
     const std::string body = choice({{"message", {{"content", text}}}, {"finish_reason", "stop"}});
-    reply.pieces = {body.substr(0, 20), body.substr(20), " "};
-    return reply;
+    return testing::FetchReply{.headers = {{"content-type", "application/json; charset=utf-8"}},
+                               .pieces = {body.substr(0, 20), body.substr(20), " "},
+                               .between = seconds(10)};
   };
   using Form = std::function<testing::FetchReply(const char*)>;
   const std::vector<std::tuple<Form, bool, bool>> rows = {{events, true, true},
@@ -93,9 +86,7 @@ TEST(WholeAnswerTest, C38_IsUsedUnlessTheHookDropsIt) {
     auto agent = own.make({{"persist", persist}, {"max_steps", 1}});
     int requests = 0;
     own.host.on_fetch([&](const testing::SentRequest& /*request*/) {
-      testing::FetchReply reply = form(++requests == 1 ? "one" : "two");
-      reply.between = seconds(10);
-      return reply;
+      return form(++requests == 1 ? "one" : "two");
     });
     ChatClient client = own.talk(agent, "count", seconds(15));
     agent.kill();
@@ -129,18 +120,11 @@ TEST(WholeAnswerTest, C45_OfOneThatIsDroppedOnlyWhatItUsedCounts) {
   Stage own("chat-completions");
   auto agent = own.make({{"hook", "recovery:slow"}});
   own.host.on_fetch([&](const testing::SentRequest& /*request*/) {
-    const Json text{{"delta", {{"content", "one"}}}, {"index", 0}};
-    const Json end{{"delta", Json::object()}, {"index", 0}, {"finish_reason", "stop"}};
-    testing::FetchReply reply;
-    reply.headers = {{"Content-Type", "text/event-stream"}};
-    for (const Json& choice : {text, end})
-      reply.pieces.push_back("data: " + to_text({{"choices", Json::array({choice})}}) + "\n\n");
-    reply.pieces.emplace_back(
-        R"(data: {"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5}})"
-        "\n\n");
-    reply.pieces.emplace_back("data: [DONE]\n\n");
-    reply.between = seconds(10);
-    return reply;
+    return event_stream(
+        {R"({"choices":[{"index":0,"delta":{"content":"one"}}]})",
+         R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})",
+         R"({"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5}})", "[DONE]"},
+        seconds(10));
   });
   ChatClient client = own.talk(agent, "count", seconds(25));
   agent.kill();
@@ -187,13 +171,11 @@ TEST_P(CutAgainTest, ARefusalOfWhichOnlyAPartCameIsAskedForAnew) {
   auto agent = make({{"background", model.dialect() == "openai-responses"}});
   int requests = 0;
   host.on_fetch([&](const testing::SentRequest& /*request*/) {
-    ++requests;
-    testing::FetchReply reply;
-    reply.status = requests == 1 ? 429 : 400;
-    reply.headers = {{"Content-Type", "application/json"}};
-    reply.pieces = {R"({"error": {"message": )", R"("slow down", "type": )", R"("x"}})"};
-    reply.between = seconds(10);
-    return reply;
+    return testing::FetchReply{
+        .status = ++requests == 1 ? 429U : 400U,
+        .headers = {{"Content-Type", "application/json"}},
+        .pieces = {R"({"error": {"message": )", R"("slow down", "type": )", R"("x"}})"},
+        .between = seconds(10)};
   });
   ChatClient client = talk(agent, "count", seconds(15));
   agent.kill();

@@ -28,8 +28,7 @@ std::string events_text(const std::string& body, Json* done = nullptr) {
 }
 
 class DoorTest : public Conversation {};
-INSTANTIATE_TEST_SUITE_P(Providers, DoorTest, ::testing::ValuesIn(ScriptedModel::kDialects),
-                         provider_name);
+INSTANTIATE_TEST_SUITE_P(Providers, DoorTest, each_dialect(), provider_name);
 
 TEST_P(DoorTest, ATurnStreamsAndTheSameKeyGivesTheRestAfterACrash) {
   auto agent = make();

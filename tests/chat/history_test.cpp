@@ -12,8 +12,7 @@ namespace {
 using std::chrono::seconds;
 
 class HistoryTest : public Conversation {};
-INSTANTIATE_TEST_SUITE_P(Providers, HistoryTest, ::testing::ValuesIn(ScriptedModel::kDialects),
-                         provider_name);
+INSTANTIATE_TEST_SUITE_P(Providers, HistoryTest, each_dialect(), provider_name);
 
 TEST_P(HistoryTest, IsReadOnceForEachCallOfTheModel) {
   auto agent = make();

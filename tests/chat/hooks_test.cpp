@@ -138,16 +138,8 @@ std::vector<HookRow> hook_rows() {
   };
 }
 
-class HooksTest : public Conversation {
- protected:
-  static std::size_t lines(const testing::Host& host, const std::string& words) {
-    return static_cast<std::size_t>(std::ranges::count_if(host.log(), [&](const std::string& line) {
-      return line.find(words) != std::string::npos;
-    }));
-  }
-};
-INSTANTIATE_TEST_SUITE_P(Providers, HooksTest, ::testing::ValuesIn(ScriptedModel::kDialects),
-                         provider_name);
+class HooksTest : public Conversation {};
+INSTANTIATE_TEST_SUITE_P(Providers, HooksTest, each_dialect(), provider_name);
 
 TEST_P(HooksTest, C41_EachRowEndsAsItsHookSaysAndTheLogNamesTheStep) {
   for (const HookRow& row : hook_rows()) {
@@ -171,7 +163,7 @@ TEST_P(HooksTest, C41_EachRowEndsAsItsHookSaysAndTheLogNamesTheStep) {
     EXPECT_EQ(own.model.requests().size(), row.requests);
     EXPECT_EQ(agent.call("notes", "exhausted"), row.exhausted);
     EXPECT_EQ(agent.call("unsettled"), 0);
-    for (const std::string& step : row.steps) EXPECT_EQ(lines(own.host, step), 1U) << step;
+    for (const std::string& step : row.steps) EXPECT_EQ(own.logged(step), 1U) << step;
   }
 }
 
@@ -336,7 +328,7 @@ TEST_P(HooksTest, ASanitizeThatAlwaysThrowsEndsTheTurnWithAReason) {
     }
     EXPECT_EQ(transcript_of(agent).size(), row.stored == 0 ? 0U : turns.size());
     EXPECT_EQ(own.model.requests().size(), row.requests);
-    EXPECT_GE(lines(own.host, "sanitize failed: no luck"), turns.size());
+    EXPECT_GE(own.logged("sanitize failed: no luck"), turns.size());
     const std::size_t told = row.stored == 0 ? 0 : turns.size();
     EXPECT_EQ(agent.call("notes", "error"), Json(std::vector<std::string>(told, "sanitize")));
     EXPECT_EQ(agent.call("is_stable", 0), true);
@@ -353,13 +345,12 @@ TEST_P(HooksTest, C46_ACallThatNoAnswerCanReachIsRepairedInTheTranscript) {
     ChatClient client(agent);
     client.ask_where("r1", "where am I?");
     own.wait(seconds(1));
-    EXPECT_EQ(lines(own.host, "chat:transcript:repaired"), 0U);
+    EXPECT_EQ(own.logged("chat:transcript:repaired"), 0U);
     own.say(client, "r2", "forget it", seconds(1));
     EXPECT_EQ(client.shown("r2"), "Never mind.");
     const Json answered = transcript_of(agent)[1];
     EXPECT_EQ(
-        lines(own.host, "chat:transcript:repaired message=" + answered.at("id").get<std::string>()),
-        1U);
+        own.logged("chat:transcript:repaired message=" + answered.at("id").get<std::string>()), 1U);
     const Json part = answered.at("parts").back();
     ASSERT_EQ(own.model.requests().size(), 2U);
     if (*hook == 0) {
@@ -398,8 +389,7 @@ TEST_P(HooksTest, C41_OnExhaustedIsCalledOnceWhoeverGivesUpAndWhateverKillsIt) {
     ChatClient back(agent);
     own.wait(seconds(60), back);
     EXPECT_EQ(agent.call("notes", "exhausted"), Json::array({row.reason}));
-    EXPECT_EQ(lines(own.host, std::string("chat:recovery:exhausted turn=r1 reason=") + row.reason),
-              1U);
+    EXPECT_EQ(own.logged(std::string("chat:recovery:exhausted turn=r1 reason=") + row.reason), 1U);
     EXPECT_EQ(agent.call("notes", "error"), Json::array({row.reason}));
     EXPECT_EQ(agent.call("notes", "end"), Json::array({"error"}));
     EXPECT_EQ(text_of(transcript_of(agent)[1]), is_recovery ? "one two " : "one ");

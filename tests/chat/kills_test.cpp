@@ -229,8 +229,7 @@ class KillsTest : public ::testing::TestWithParam<const char*> {
   std::map<std::string, std::map<std::uint64_t, std::string>> seen_;
   std::vector<std::string> turns_;  // in their order
 };
-INSTANTIATE_TEST_SUITE_P(Providers, KillsTest, ::testing::ValuesIn(ScriptedModel::kDialects),
-                         provider_name);
+INSTANTIATE_TEST_SUITE_P(Providers, KillsTest, each_dialect(), provider_name);
 
 TEST_P(KillsTest, W4_AKillAfterEachPieceChangesNothingThatIsStoredSeenOrPaid) {
   for (const Scene& scene : scenes()) {

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +15,7 @@ namespace {
 using std::chrono::seconds;
 
 class ModelCallTest : public Conversation {};
-INSTANTIATE_TEST_SUITE_P(Providers, ModelCallTest, ::testing::ValuesIn(ScriptedModel::kDialects),
-                         provider_name);
+INSTANTIATE_TEST_SUITE_P(Providers, ModelCallTest, each_dialect(), provider_name);
 
 // An error as the provider names it, with this status.
 Scripted refusal(unsigned status, const char* type) {
@@ -146,20 +143,14 @@ TEST_P(ModelCallTest, ACutAnswerGoesOnInTheSameTextAndCountsAsTwoCalls) {
   ChatClient client = talk(agent, "count", seconds(60));
   EXPECT_EQ(client.shown("r1"), "one two three");
   EXPECT_EQ(model.requests().size(), 2U);
-  const Json stored = transcript_of(agent);
-  ASSERT_EQ(stored.size(), 2U);
-  EXPECT_EQ(text_of(stored[1]), "one two three");
+  EXPECT_EQ(texts_of(agent), (std::vector<std::string>{"count", "one two three"}));
   EXPECT_EQ(client.outcome("r1"), "completed");
   EXPECT_EQ(recovering(client), std::vector<bool>({true, false}));
   EXPECT_EQ(agent.call("costs").size(), 2U);
   EXPECT_EQ(agent.sql("SELECT json_extract(spent, '$.calls') FROM chat_turns"),
             Json::array({Json::array({2})}));
-  const auto lines = [this](const std::string& begin) {
-    return std::ranges::count_if(
-        host.log(), [&](const std::string& line) { return line.find(begin) != std::string::npos; });
-  };
-  EXPECT_EQ(lines("chat:request:failed turn=r1 kind=cut"), 1);
-  EXPECT_EQ(lines("chat:recovery:attempt turn=r1"), 1);
+  EXPECT_EQ(logged("chat:request:failed turn=r1 kind=cut"), 1U);
+  EXPECT_EQ(logged("chat:recovery:attempt turn=r1"), 1U);
 }
 
 TEST_P(ModelCallTest, TheLedgerHasTheTokensThatAreUsed) {

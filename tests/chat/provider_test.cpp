@@ -64,10 +64,12 @@ class RecordingTest : public ::testing::TestWithParam<Recording> {
     chunks.push_back(answer.take());
     return chunks;
   }
+  static void append(Chunks& all, const Chunks& more) {
+    all.insert(all.end(), more.begin(), more.end());
+  }
   static Chunks joined_from(const std::vector<Chunks>& lines, std::size_t first) {
     Chunks all;
-    for (std::size_t i = first; i < lines.size(); ++i)
-      all.insert(all.end(), lines[i].begin(), lines[i].end());
+    for (std::size_t i = first; i < lines.size(); ++i) append(all, lines[i]);
     return all;
   }
 
@@ -95,12 +97,10 @@ TEST_P(RecordingTest, C38_EachPrefixReadAgainGivesTheSameWhole) {
     Chunks rest;
     for (std::size_t i = stored; i < lines_.size(); ++i) {
       read_line(*provider_, lines_[i], again);
-      const Chunks more = again.take();
-      rest.insert(rest.end(), more.begin(), more.end());
+      append(rest, again.take());
     }
     again.end();
-    const Chunks more = again.take();
-    rest.insert(rest.end(), more.begin(), more.end());
+    append(rest, again.take());
     EXPECT_EQ(rest, joined_from(chunks, stored)) << "after " << stored << " events";
     EXPECT_EQ(outcome(again, {}), outcome(whole, {}));
   }
@@ -137,8 +137,7 @@ TEST_P(RecordingTest, C33_MayBeCutAtAnyByteAndHaveAnyLineEnd) {
       for (const char byte : bytes) {
         parser.feed({&byte, 1});
         while (const auto event = parser.take()) provider_->read(*event, answer);
-        const Chunks more = answer.take();
-        chunks.insert(chunks.end(), more.begin(), more.end());
+        append(chunks, answer.take());
       }
     };
     for (const Json& line : lines_) {
@@ -150,12 +149,10 @@ TEST_P(RecordingTest, C33_MayBeCutAtAnyByteAndHaveAnyLineEnd) {
                    line_end + ":");
         read_bytes(line_end);
       }
-      const Chunks more = answer.take();
-      chunks.insert(chunks.end(), more.begin(), more.end());
+      append(chunks, answer.take());
     }
     answer.end();
-    const Chunks more = answer.take();
-    chunks.insert(chunks.end(), more.begin(), more.end());
+    append(chunks, answer.take());
     EXPECT_EQ(chunks, expected);
   }
 }

@@ -13,13 +13,12 @@ namespace {
 
 using std::chrono::seconds;
 
-class RunTurnTest : public Conversation {};
-INSTANTIATE_TEST_SUITE_P(Providers, RunTurnTest, ::testing::ValuesIn(ScriptedModel::kDialects),
-                         provider_name);
+class RecoveryOfTurnsTest : public Conversation {};
+INSTANTIATE_TEST_SUITE_P(Providers, RecoveryOfTurnsTest, each_dialect(), provider_name);
 
 // A kill at each moment of a turn with two calls of the model and a tool: nothing that a client saw
 // is lost or comes twice, and each call beyond the two is because one was cut.
-TEST_P(RunTurnTest, AKillAtAnyMomentLosesNothing) {
+TEST_P(RecoveryOfTurnsTest, AKillAtAnyMomentLosesNothing) {
   for (int moment = 0; moment < 16; ++moment) {
     SCOPED_TRACE(moment);
     Stage own(GetParam());
@@ -46,10 +45,6 @@ TEST_P(RunTurnTest, AKillAtAnyMomentLosesNothing) {
     EXPECT_EQ(agent.call("notes", "end"), Json::array({"completed"}));
   }
 }
-
-class RecoveryOfTurnsTest : public Conversation {};
-INSTANTIATE_TEST_SUITE_P(Providers, RecoveryOfTurnsTest,
-                         ::testing::ValuesIn(ScriptedModel::kDialects), provider_name);
 
 TEST_P(RecoveryOfTurnsTest, WithoutRecoveryACutOrAFailedCallEndsTheTurn) {
   auto agent = make({{"recovery", false}});
@@ -104,8 +99,7 @@ class StableTest : public Conversation {
   }
   std::optional<ChatClient> client;
 };
-INSTANTIATE_TEST_SUITE_P(Providers, StableTest, ::testing::ValuesIn(ScriptedModel::kDialects),
-                         provider_name);
+INSTANTIATE_TEST_SUITE_P(Providers, StableTest, each_dialect(), provider_name);
 
 TEST_P(StableTest, C41_AnAttemptThatWaitsTooLongForFramesIsMadeAgainAndThenGivenUp) {
   auto agent = interrupted();

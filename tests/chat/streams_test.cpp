@@ -21,8 +21,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 class StreamsTest : public Conversation {};
-INSTANTIATE_TEST_SUITE_P(Providers, StreamsTest, ::testing::ValuesIn(ScriptedModel::kDialects),
-                         provider_name);
+INSTANTIATE_TEST_SUITE_P(Providers, StreamsTest, each_dialect(), provider_name);
 
 TEST_P(StreamsTest, TenReconnectsInOneStreamMissNothing) {
   auto agent = make();
@@ -114,6 +113,14 @@ TEST_P(StreamsTest, C20_ATabThatWaitsForATurnThatNeverStreamsIsFreed) {
 
 TEST_P(StreamsTest, C21_AFailureIsShownToTheNextTabUntilTheNextMessageOrAClear) {
   auto agent = make();
+  const auto expect_idle = [&] {
+    ChatClient fresh(agent);
+    fresh.resume();
+    wait(seconds(1), fresh);
+    const std::vector<Json> told = fresh.frames("cf_agent_stream_resume_none");
+    ASSERT_FALSE(told.empty());
+    EXPECT_EQ(told.back().at("reason"), "idle");
+  };
   model.then_all({cut(says({"half"})), refuses(400, "no")});
   {
     ChatClient sender = talk(agent, "go", seconds(1));
@@ -128,21 +135,13 @@ TEST_P(StreamsTest, C21_AFailureIsShownToTheNextTabUntilTheNextMessageOrAClear) 
   EXPECT_EQ(late.done("r1").at("error"), true);
   model.then({"fine"});
   say(late, "r2", "again", seconds(1));
-  ChatClient next(agent);
-  next.resume();
-  wait(seconds(1), next);
-  ASSERT_FALSE(next.frames("cf_agent_stream_resume_none").empty());
-  EXPECT_EQ(next.frames("cf_agent_stream_resume_none").back().at("reason"), "idle");
+  expect_idle();
   model.then(refuses(400, "no"));
   say(late, "r3", "once more", seconds(100));
   EXPECT_EQ(late.done("r3").at("error"), true);
   late.clear();
   wait(seconds(1));
-  ChatClient last(agent);
-  last.resume();
-  wait(seconds(1), last);
-  ASSERT_FALSE(last.frames("cf_agent_stream_resume_none").empty());
-  EXPECT_EQ(last.frames("cf_agent_stream_resume_none").back().at("reason"), "idle");
+  expect_idle();
 }
 
 TEST_P(StreamsTest, ATabThatIsBackAfterTheEndGetsTheTranscript) {
@@ -221,8 +220,7 @@ class ProbeTest : public Conversation {
     return answer;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Providers, ProbeTest, ::testing::ValuesIn(ScriptedModel::kDialects),
-                         provider_name);
+INSTANTIATE_TEST_SUITE_P(Providers, ProbeTest, each_dialect(), provider_name);
 
 TEST_P(ProbeTest, C19_IsAnsweredAloneAndInTheSameStepWhateverTheChatDoes) {
   auto agent = host.create<Quiet>("a", model.options());

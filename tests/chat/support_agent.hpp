@@ -203,6 +203,14 @@ inline bool has(std::string_view text, std::string_view words) {
   return text.find(words) != std::string_view::npos;
 }
 
+// A stream of events with this data.
+inline testing::FetchReply event_stream(const std::vector<std::string>& events,
+                                        std::chrono::milliseconds between) {
+  testing::FetchReply reply{.headers = {{"Content-Type", "text/event-stream"}}, .between = between};
+  for (const std::string& data : events) reply.pieces.push_back("data: " + data + "\n\n");
+  return reply;
+}
+
 // A host with a model that says what a test has written.
 class Stage {
  public:
@@ -219,6 +227,12 @@ class Stage {
   void wait(std::chrono::milliseconds time, Clients&... clients) {
     host.advance(time);
     (clients.read(), ...);
+  }
+  // How many lines of the log have these words.
+  [[nodiscard]] std::size_t logged(const std::string& words) const {
+    std::size_t lines = 0;
+    for (const std::string& line : host.log()) lines += has(line, words) ? 1U : 0U;
+    return lines;
   }
   // A client that sends this text as request r1, and reads after this time.
   ChatClient talk(testing::AgentHandle& agent, const std::string& text,
@@ -256,6 +270,9 @@ class Conversation : public ::testing::TestWithParam<const char*>, protected Sta
   explicit Conversation(std::string dialect = GetParam()) : Stage(std::move(dialect)) {}
 };
 
+inline auto each_dialect() {
+  return ::testing::ValuesIn(ScriptedModel::kDialects);
+}
 inline std::string provider_name(const ::testing::TestParamInfo<const char*>& info) {
   std::string name = info.param;
   std::erase(name, '-');

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -15,8 +14,7 @@ namespace {
 using std::chrono::seconds;
 
 class ToolsTest : public Conversation {};
-INSTANTIATE_TEST_SUITE_P(Providers, ToolsTest, ::testing::ValuesIn(ScriptedModel::kDialects),
-                         provider_name);
+INSTANTIATE_TEST_SUITE_P(Providers, ToolsTest, each_dialect(), provider_name);
 
 TEST_P(ToolsTest, AnUnsafeToolThatMayHaveRunIsNotRunAgain) {
   auto agent = make();

@@ -8,11 +8,8 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 namespace {

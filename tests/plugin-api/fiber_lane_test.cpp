@@ -13,7 +13,6 @@ namespace {
 
 using hearth::FiberContext;
 using hearth::FiberOptions;
-using hearth::Json;
 using hearth::Task;
 using hearth::testing::Host;
 using std::chrono::minutes;

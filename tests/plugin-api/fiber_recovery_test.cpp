@@ -102,12 +102,16 @@ class RecoveryTest : public FiberFixture {
     agent_.evict();
     return id;
   }
+  std::string interrupt_and_wake() {
+    std::string id = interrupt();
+    agent_.wake();
+    return id;
+  }
 };
 
 TEST_F(RecoveryTest, R3_AnInterruptedFiberIsOfferedWithAllThatIsKnown) {
   const auto before = agent_.as<Recovers>().now();
-  const std::string id = interrupt();
-  agent_.wake();
+  const std::string id = interrupt_and_wake();
   ASSERT_EQ(offered.size(), 1U);
   EXPECT_EQ(offered[0].id, id);
   EXPECT_EQ(offered[0].name, "slow");
@@ -131,8 +135,7 @@ TEST_F(RecoveryTest, ACheckpointAsDeepAsAllowedComesBack) {
 
 TEST_F(RecoveryTest, ARecoveredFiberThatIsLetGoIsGoneForGood) {
   Recovers::how = "drop";
-  interrupt();
-  agent_.wake();
+  interrupt_and_wake();
   EXPECT_TRUE(agent_.fibers().empty());
   agent_.evict();
   agent_.wake();
@@ -140,8 +143,7 @@ TEST_F(RecoveryTest, ARecoveredFiberThatIsLetGoIsGoneForGood) {
 }
 
 TEST_F(RecoveryTest, AContinuationGoesOnUnderTheSameIdWithTheCheckpoint) {
-  const std::string id = interrupt();
-  agent_.wake();
+  const std::string id = interrupt_and_wake();
   ASSERT_EQ(agent_.fibers().size(), 1U);
   EXPECT_EQ(agent_.fibers()[0].id, id);
   EXPECT_EQ(agent_.fibers()[0].snapshot, R"({"step":1})");
@@ -151,8 +153,7 @@ TEST_F(RecoveryTest, AContinuationGoesOnUnderTheSameIdWithTheCheckpoint) {
 }
 
 TEST_F(RecoveryTest, AFiberIsContinuedOnce) {
-  interrupt();
-  agent_.wake();
+  interrupt_and_wake();
   EXPECT_EQ(agent_.call("continue_twice"), "NOT_FOUND");
   EXPECT_EQ(agent_.fibers().size(), 1U);
 }
@@ -160,8 +161,7 @@ TEST_F(RecoveryTest, AFiberIsContinuedOnce) {
 TEST_F(RecoveryTest, TheFirstFiberOfTheSameNameContinuesAlsoAfterAWait) {
   for (const char* const how : {"same name", "late"}) {
     Recovers::how = how;
-    interrupt();
-    agent_.wake();
+    interrupt_and_wake();
     host_.advance(milliseconds(5));
     EXPECT_EQ(agent_.as<Recovers>().begun_with, std::vector<Json>({{{"step", 1}}, nullptr}));
     EXPECT_EQ(agent_.fibers().size(), 2U);
@@ -172,8 +172,7 @@ TEST_F(RecoveryTest, TheFirstFiberOfTheSameNameContinuesAlsoAfterAWait) {
 
 TEST_F(RecoveryTest, AnAwaitedContinuationKeepsTheHookOpen) {
   Recovers::how = "awaited";
-  interrupt();
-  agent_.wake();
+  interrupt_and_wake();
   EXPECT_EQ(agent_.unfinished(), 1U);
   EXPECT_EQ(agent_.fibers().size(), 1U);
   host_.advance(milliseconds(50));
@@ -183,8 +182,7 @@ TEST_F(RecoveryTest, AnAwaitedContinuationKeepsTheHookOpen) {
 
 TEST_F(RecoveryTest, AFiberOfAnotherNameReplacesNothing) {
   Recovers::how = "other name";
-  interrupt();
-  agent_.wake();
+  interrupt_and_wake();
   ASSERT_EQ(agent_.fibers().size(), 2U) << "what nobody has decided about waits";
   EXPECT_EQ(agent_.fibers()[0].name, "slow");
   EXPECT_EQ(agent_.fibers()[1].name, "another");
@@ -194,8 +192,7 @@ TEST_F(RecoveryTest, AFiberOfAnotherNameReplacesNothing) {
 // Another one is looked for and offered meanwhile.
 TEST_F(RecoveryTest, R2_RunningFibersAreNotOffered) {
   failures_left = 1;
-  const std::string orphan = interrupt();
-  agent_.wake();
+  const std::string orphan = interrupt_and_wake();
   const std::string running = agent_.as<Recovers>().spawn(60'000);
   host_.advance(seconds(10));
   ASSERT_EQ(offered.size(), 2U) << "its hook has failed once";
@@ -218,8 +215,7 @@ TEST_F(RecoveryTest, AllAreOfferedOldestFirst) {
 
 TEST_F(RecoveryTest, AFailingHookKeepsTheRowAndIsAskedAgainLater) {
   failures_left = 2;
-  interrupt();
-  agent_.wake();
+  interrupt_and_wake();
   EXPECT_EQ(offered.size(), 1U);
   EXPECT_EQ(agent_.fibers().at(0).last_error, "not now");
   agent_.evict();

@@ -15,7 +15,6 @@ namespace fiber_work_tests {
 namespace {
 
 using hearth::FiberContext;
-using hearth::Json;
 using hearth::RecoveredFiber;
 using hearth::Task;
 using hearth::testing::AgentHandle;

@@ -1,6 +1,7 @@
 // Failures that no retry mends, for each kind of work; and values that this version of the code
 // cannot read, which wait for another one.
 #include "fields.hpp"
+#include "operation_kind.hpp"
 
 #include <hearth/agent.hpp>
 #include <hearth/testing/host.hpp>
@@ -17,7 +18,6 @@ namespace final_failure_tests {
 namespace {
 
 using hearth::FiberContext;
-using hearth::FiberOptions;
 using hearth::Json;
 using hearth::RetryOptions;
 using hearth::Task;
@@ -49,16 +49,8 @@ class Worker : public hearth::Agent {
     m.add("begin", &Worker::begin);
     m.add("try_all", &Worker::try_all);
     m.add("asks", &Worker::asks);
-    m.operation("charge", {.effect = hearth::Effect::kKeyed,
-                           .same = "the order",
-                           .interrupted = "charges again with the same key",
-                           .upstream = "it counts",
-                           .unknown = "the test looks at it"});
-    m.operation("wire", {.effect = hearth::Effect::kUnsafe,
-                         .same = "the order",
-                         .interrupted = "nothing",
-                         .upstream = "it pays again",
-                         .unknown = "the test looks at it"});
+    m.operation("charge", operation_kind(hearth::Effect::kKeyed));
+    m.operation("wire", operation_kind(hearth::Effect::kUnsafe));
   }
 
   void work() {

@@ -14,10 +14,8 @@ using std::chrono::milliseconds;
 
 namespace {
 
-using hearth::Json;
 using hearth::KeepAlive;
 using hearth::Task;
-using hearth::testing::CallError;
 using hearth::testing::Host;
 
 class Sleeper : public hearth::Agent {

@@ -13,8 +13,6 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 namespace managed_fiber_tests {
@@ -205,6 +203,11 @@ class ManagedFiberFixture : public ::testing::Test {
     std::string id = manager().begin(options).record.id;
     host_.advance(milliseconds(10));
     agent_.kill();
+    return id;
+  }
+  std::string interrupt_and_wake(const FiberOptions& options = {}) {
+    std::string id = interrupt(options);
+    agent_.wake();
     return id;
   }
   hearth_status status_of(const FiberOptions& options, const std::string& name = "work") {

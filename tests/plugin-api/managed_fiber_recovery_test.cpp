@@ -19,8 +19,7 @@ class ManagedFiberRecoveryTest : public ManagedFiberFixture {};
 // ---- recovery -----------------------------------------------------------------------------------
 
 TEST_F(ManagedFiberRecoveryTest, AnInterruptedFiberIsOfferedWithItsRecord) {
-  const std::string id = interrupt({.key = "k", .input = "in", .metadata = "meta"});
-  agent_.wake();
+  const std::string id = interrupt_and_wake({.key = "k", .input = "in", .metadata = "meta"});
   ASSERT_EQ(offered.size(), 1U);
   EXPECT_EQ(offered[0].id, id);
   EXPECT_EQ(offered[0].reason, "interrupted");
@@ -32,8 +31,7 @@ TEST_F(ManagedFiberRecoveryTest, AnInterruptedFiberIsOfferedWithItsRecord) {
 }
 
 TEST_F(ManagedFiberRecoveryTest, AContinuationKeepsTheIdAndTheCheckpoint) {
-  const std::string id = interrupt();
-  agent_.wake();
+  const std::string id = interrupt_and_wake();
   EXPECT_EQ(record(id, {"status", "snapshot"}), Json({"running", 1}));
   host_.advance(milliseconds(20));
   EXPECT_EQ(inspect(id)->result.at("id"), id);
@@ -42,8 +40,7 @@ TEST_F(ManagedFiberRecoveryTest, AContinuationKeepsTheIdAndTheCheckpoint) {
 
 TEST_F(ManagedFiberRecoveryTest, AKillInsideTheHookOffersItAgain) {
   how = "slow";
-  const std::string id = interrupt();
-  agent_.wake();
+  const std::string id = interrupt_and_wake();
   agent_.kill();
   EXPECT_EQ(inspect(id)->status, FiberStatus::kRecovering);
   host_.advance(minutes(1));
@@ -54,8 +51,7 @@ TEST_F(ManagedFiberRecoveryTest, AKillInsideTheHookOffersItAgain) {
 
 TEST_F(ManagedFiberRecoveryTest, NobodyGoesOnMeansInterruptedUntilItIsResolved) {
   how = "let go";
-  const std::string id = interrupt();
-  agent_.wake();
+  const std::string id = interrupt_and_wake();
   EXPECT_EQ(record(id, {"status", "snapshot"}), Json({"interrupted", 1}));
   EXPECT_EQ(manager().delete_fibers(), 0U);
   FiberOutcome outcome = FiberOutcome::completed(5);
@@ -68,16 +64,14 @@ TEST_F(ManagedFiberRecoveryTest, NobodyGoesOnMeansInterruptedUntilItIsResolved) 
 
 TEST_F(ManagedFiberRecoveryTest, TheHooksOutcomeIsTheRecords) {
   how = "failed";
-  const std::string id = interrupt();
-  agent_.wake();
+  const std::string id = interrupt_and_wake();
   EXPECT_EQ(record(id, {"status", "error", "snapshot", "metadata", "dead"}),
             Json({"error", "lost", "last words", "changed", false}));
 }
 
 TEST_F(ManagedFiberRecoveryTest, OnlyContinueFiberContinuesAManagedOne) {
   how = "spawn";
-  const std::string id = interrupt();
-  agent_.wake();
+  const std::string id = interrupt_and_wake();
   EXPECT_TRUE(inspect(id)->waits_for_code);
 }
 

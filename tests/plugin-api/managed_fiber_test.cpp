@@ -167,8 +167,7 @@ TEST_F(ManagedFiberTest, WhoWaitsForRecoveredWorkIsReleasedByItsEnd) {
 
 TEST_F(ManagedFiberTest, WhoWaitsIsReleasedByTheOutcomeOfAHook) {
   how = "completed";
-  const std::string id = interrupt();
-  agent_.wake();
+  const std::string id = interrupt_and_wake();
   EXPECT_EQ(agent_.call("wait", id).at("result"), Json({{"by", "the hook"}}));
 }
 
@@ -263,8 +262,7 @@ TEST_F(ManagedFiberTest, ACancelledFiberIsAskedToStopAndMayDoSoInPeace) {
 
 TEST_F(ManagedFiberTest, AnInterruptedFiberCanBeCancelled) {
   hook_failures = 1;
-  const std::string id = interrupt();
-  agent_.wake();
+  const std::string id = interrupt_and_wake();
   EXPECT_EQ(inspect(id)->status, FiberStatus::kRecovering);
   EXPECT_TRUE(manager().cancel_fiber(id));
   host_.advance(minutes(10));

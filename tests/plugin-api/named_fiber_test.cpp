@@ -19,7 +19,6 @@ namespace {
 using hearth::FiberContext;
 using hearth::FiberOptions;
 using hearth::FiberRecord;
-using hearth::FiberStatus;
 using hearth::Json;
 using hearth::RecoveredFiber;
 using hearth::Task;

@@ -1,6 +1,8 @@
 // Requests of operations on the mock host: the kept part of an answer, and the request for the
 // rest.
 
+#include "operation_kind.hpp"
+
 #include <hearth/sse.hpp>
 #include <hearth/testing/host.hpp>
 
@@ -8,7 +10,6 @@
 
 #include <chrono>
 #include <fstream>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,11 +43,7 @@ class Scribe : public hearth::Agent {
     m.add("state", &Scribe::state);
     m.add("cancel", &Scribe::cancel);
     m.fiber("write", &Scribe::run);
-    hearth::OperationKind kind = {.effect = Effect::kUnsafe,
-                                  .same = "the text",
-                                  .interrupted = "as the test says",
-                                  .upstream = "writes again",
-                                  .unknown = "the test looks at it"};
+    hearth::OperationKind kind = operation_kind(Effect::kUnsafe);
     m.operation("plain", kind);
     kind.key_header = "X-Once";
     kind.resume = [](const hearth::FetchRequest& request, const hearth::PartialAnswer& answer) {
@@ -366,11 +363,7 @@ class Runner : public hearth::Agent {
  public:
   static void methods(hearth::Methods<Runner>& m) {
     m.add("run", &Runner::run);
-    m.operation("exec", {.effect = Effect::kProbe,
-                         .same = "the key",
-                         .interrupted = "looks for the file",
-                         .upstream = "writes it again",
-                         .unknown = "the test looks at it"});
+    m.operation("exec", operation_kind(Effect::kProbe));
   }
   // Each attempt acts; the first `failures` of them fail afterwards.
   Task<std::string> run(int failures) {

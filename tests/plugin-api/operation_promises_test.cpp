@@ -1,6 +1,8 @@
 // What the ledger promises across crashes and versions of the code, as an agent sees it.
 // tests/README.md has the table of all such promises.
 
+#include "operation_kind.hpp"
+
 #include <hearth/testing/host.hpp>
 
 #include <gtest/gtest.h>
@@ -29,14 +31,6 @@ using std::chrono::seconds;
 // The results of a tool, where it puts them: by the id of the operation.
 std::map<std::string, std::string> files;
 
-constexpr hearth::OperationKind kind_of(Effect effect) {
-  return {.effect = effect,
-          .same = "its arguments",
-          .interrupted = "as the class of the effect says",
-          .upstream = "it counts",
-          .unknown = "the test looks at it"};
-}
-
 // One fiber, "plan", does one operation for each word of its plan. `plan` is the output of a model,
 // which may differ in the next run.
 std::vector<std::string> plan;
@@ -50,9 +44,10 @@ class Reviser : public hearth::Agent {
     m.add("resolve", &Reviser::resolve);
     m.add("ledger", &Reviser::ledger);
     m.fiber("plan", &Reviser::work);
-    m.operation("call", kind_of(Version == 2 ? Effect::kUnsafe : Effect::kIdempotent));
-    m.operation("tool", kind_of(Effect::kProbe));
-    if (Version < 3) m.operation("pay", kind_of(Version == 2 ? Effect::kRead : Effect::kUnsafe));
+    m.operation("call", operation_kind(Version == 2 ? Effect::kUnsafe : Effect::kIdempotent));
+    m.operation("tool", operation_kind(Effect::kProbe));
+    if (Version < 3)
+      m.operation("pay", operation_kind(Version == 2 ? Effect::kRead : Effect::kUnsafe));
   }
   Reviser() { sql("CREATE TABLE IF NOT EXISTS results(text TEXT)"); }
 

@@ -1,13 +1,13 @@
 // Operations of agents on the mock host: which run once, which are retried, and which never are.
 
 #include "fields.hpp"
+#include "operation_kind.hpp"
 
 #include <hearth/testing/host.hpp>
 
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -78,11 +78,7 @@ class Shop : public hearth::Agent {
          {std::pair("read", Effect::kRead), std::pair("idempotent", Effect::kIdempotent),
           std::pair("keyed", Effect::kKeyed), std::pair("probe", Effect::kProbe),
           std::pair("unsafe", Effect::kUnsafe)}) {
-      m.operation(name, {.effect = effect,
-                         .same = "the order",
-                         .interrupted = "as the class of the effect says",
-                         .upstream = "it counts",
-                         .unknown = "the test looks at it"});
+      m.operation(name, operation_kind(effect));
     }
   }
 

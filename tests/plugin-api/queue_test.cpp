@@ -12,14 +12,12 @@
 #include <string>
 #include <vector>
 
-using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 namespace {
 
 using hearth::Json;
-using hearth::QueueFilter;
 using hearth::QueueItem;
 using hearth::QueueState;
 using hearth::RetryOptions;

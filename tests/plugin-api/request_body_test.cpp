@@ -11,10 +11,8 @@
 
 namespace {
 
-using hearth::Json;
 using hearth::Task;
 using hearth::testing::Host;
-using hearth::testing::HttpAnswer;
 using hearth::testing::HttpUpload;
 
 class Intake : public hearth::Agent {

@@ -15,7 +15,6 @@ using std::chrono::seconds;
 
 namespace {
 
-using hearth::Json;
 using hearth::RetryOptions;
 using hearth::Task;
 using hearth::testing::Host;

@@ -7,10 +7,8 @@
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <stop_token>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace {

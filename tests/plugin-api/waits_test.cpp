@@ -15,7 +15,6 @@ namespace {
 
 using hearth::Json;
 using hearth::Task;
-using hearth::testing::CallError;
 using hearth::testing::FetchReply;
 using hearth::testing::Host;
 using hearth::testing::SentRequest;
