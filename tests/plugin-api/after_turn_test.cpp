@@ -1,6 +1,7 @@
 // Work that a turn leaves for after its end.
+#include "one_agent.hpp"
+
 #include <hearth/agent.hpp>
-#include <hearth/testing/host.hpp>
 
 #include <gtest/gtest.h>
 
@@ -14,8 +15,6 @@ namespace {
 
 using hearth::Json;
 using hearth::Task;
-using hearth::testing::AgentHandle;
-using hearth::testing::Host;
 using std::chrono::milliseconds;
 
 class Tidy : public hearth::Agent {
@@ -55,11 +54,7 @@ class Tidy : public hearth::Agent {
   void note(const std::string& what) { sql("INSERT INTO done VALUES (?)", what); }
 };
 
-class AfterTurnTest : public ::testing::Test {
- protected:
-  Host host_;
-  AgentHandle agent_ = host_.create<Tidy>("a");
-};
+class AfterTurnTest : public OneAgent<Tidy> {};
 
 TEST_F(AfterTurnTest, ComesWhenTheEventHasBeenAnswered) {
   EXPECT_EQ(agent_.call("answer", "swept"), 5);

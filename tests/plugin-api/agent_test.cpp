@@ -1,6 +1,6 @@
 // An agent's life on the mock host: hooks, methods, waiting, cancelling, eviction.
 
-#include <hearth/testing/host.hpp>
+#include "one_agent.hpp"
 
 #include <gtest/gtest.h>
 
@@ -153,12 +153,9 @@ class Worker : public hearth::Agent {
   }
 };
 
-class AgentTest : public ::testing::Test {
+class AgentTest : public OneAgent<Worker> {
  protected:
   AgentTest() { unwound.clear(); }
-
-  Host host_;
-  hearth::testing::AgentHandle agent_ = host_.create<Worker>("w");
 };
 
 // ---- methods

@@ -1,8 +1,7 @@
 // Alarms and entries of the audit log, on the mock host.
 
 #include "fields.hpp"
-
-#include <hearth/testing/host.hpp>
+#include "one_agent.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +13,6 @@
 namespace {
 
 using hearth::Json;
-using hearth::testing::Host;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -57,11 +55,7 @@ class Biller : public hearth::Agent {
   void guarded_in(int wait_seconds) { set_alarm(seconds(wait_seconds), "guarded"); }
 };
 
-class AlarmTest : public ::testing::Test {
- protected:
-  Host host_;
-  hearth::testing::AgentHandle agent_ = host_.create<Biller>("a");
-};
+class AlarmTest : public OneAgent<Biller> {};
 
 TEST_F(AlarmTest, A1_A2_TheMethodIsCalledAtItsTimeAndWakesTheAgent) {
   const Json set = agent_.call("bill_in", 60, "monthly");

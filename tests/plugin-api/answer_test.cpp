@@ -1,6 +1,6 @@
 // Answers in parts, and answers that end before the work does, on the mock host.
 
-#include <hearth/testing/host.hpp>
+#include "one_agent.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,9 +16,7 @@ namespace {
 
 using hearth::Json;
 using hearth::Task;
-using hearth::testing::AgentHandle;
 using hearth::testing::Call;
-using hearth::testing::Host;
 using hearth::testing::HttpAnswer;
 using hearth::testing::HttpCall;
 
@@ -117,15 +115,12 @@ class Narrator : public hearth::Agent {
   }
 };
 
-class AnswerTest : public ::testing::Test {
+class AnswerTest : public OneAgent<Narrator> {
  protected:
   AnswerTest() {
     Narrator::went_on = false;
     Narrator::heard.reset();
   }
-
-  Host host_;
-  AgentHandle agent_ = host_.create<Narrator>("a");
 };
 
 // ---- parts over HTTP ----------------------------------------------------------------------------

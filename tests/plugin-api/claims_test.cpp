@@ -1,13 +1,12 @@
 // The proved identity of a client, as an agent's code sees it.
 
-#include <hearth/testing/host.hpp>
+#include "one_agent.hpp"
 
 #include <gtest/gtest.h>
 
 namespace {
 
 using hearth::Json;
-using hearth::testing::Host;
 
 class Reads : public hearth::Agent {
  public:
@@ -38,46 +37,42 @@ class Reads : public hearth::Agent {
   }
 };
 
-class ClaimsTest : public ::testing::Test {
- protected:
-  Host host;
-  hearth::testing::AgentHandle agent = host.create<Reads>("k");
-};
+class ClaimsTest : public OneAgent<Reads> {};
 
 TEST_F(ClaimsTest, AreThoseThatTheServerHasVerifiedAndOutliveTheInstance) {
-  auto known = agent.connect({}, {}, {}, {{"sub", "u1"}});
-  auto unknown = agent.connect();
-  agent.evict();
+  auto known = agent_.connect({}, {}, {}, {{"sub", "u1"}});
+  auto unknown = agent_.connect();
+  agent_.evict();
   known.send("who am I?");
   unknown.send("who am I?");
   EXPECT_EQ(hearth::parse_json(known.received().back().payload), (Json{{"sub", "u1"}}));
   EXPECT_EQ(hearth::parse_json(unknown.received().back().payload), Json());
-  EXPECT_TRUE(agent.connect({}, {}, {}, {{"banned", true}}).closed());
+  EXPECT_TRUE(agent_.connect({}, {}, {}, {{"banned", true}}).closed());
 }
 
 TEST_F(ClaimsTest, ComeWithARequestToo) {
-  EXPECT_EQ(agent.request("GET", "/", "", {}, {{"sub", "u1"}}).body, R"({"sub":"u1"})");
-  EXPECT_EQ(agent.request("GET", "/").body, "null");
+  EXPECT_EQ(agent_.request("GET", "/", "", {}, {{"sub", "u1"}}).body, R"({"sub":"u1"})");
+  EXPECT_EQ(agent_.request("GET", "/").body, "null");
 }
 
 TEST_F(ClaimsTest, ComeWithACallThroughAConnectionAndWithout) {
-  EXPECT_EQ(agent.start_as({{"sub", "u1"}}, "who").value(), (Json{{"sub", "u1"}}));
-  EXPECT_EQ(agent.call("who"), Json());
-  EXPECT_EQ(agent.connect({}, {}, {}, {{"sub", "u2"}}).call("who"), (Json{{"sub", "u2"}}));
-  EXPECT_EQ(agent.connect().call("who"), Json());
+  EXPECT_EQ(agent_.start_as({{"sub", "u1"}}, "who").value(), (Json{{"sub", "u1"}}));
+  EXPECT_EQ(agent_.call("who"), Json());
+  EXPECT_EQ(agent_.connect({}, {}, {}, {{"sub", "u2"}}).call("who"), (Json{{"sub", "u2"}}));
+  EXPECT_EQ(agent_.connect().call("who"), Json());
 }
 
 TEST_F(ClaimsTest, StayWithACallOrAMessageWhoseClientHasGone) {
   for (const bool is_call : {true, false}) {
-    agent.as<Reads>().seen = nullptr;
-    auto client = agent.connect({}, {}, {}, {{"sub", "u1"}});
+    agent_.as<Reads>().seen = nullptr;
+    auto client = agent_.connect({}, {}, {}, {{"sub", "u1"}});
     if (is_call)
       static_cast<void>(client.start("who_later"));
     else
       client.send("later");
     client.close();
-    host.advance(std::chrono::seconds(1));
-    EXPECT_EQ(agent.as<Reads>().seen, (Json{{"sub", "u1"}})) << (is_call ? "a call" : "a message");
+    host_.advance(std::chrono::seconds(1));
+    EXPECT_EQ(agent_.as<Reads>().seen, (Json{{"sub", "u1"}})) << (is_call ? "a call" : "a message");
   }
 }
 

@@ -1,7 +1,8 @@
 // Coroutine lambdas with captures. A function that keeps the lambda accepts it; any other function
 // refuses it before its code runs.
+#include "one_agent.hpp"
+
 #include <hearth/agent.hpp>
-#include <hearth/testing/host.hpp>
 
 #include <gtest/gtest.h>
 
@@ -17,8 +18,6 @@ namespace {
 
 using hearth::FiberContext;
 using hearth::Task;
-using hearth::testing::AgentHandle;
-using hearth::testing::Host;
 using std::chrono::milliseconds;
 
 template <class Function>
@@ -187,16 +186,13 @@ class Lambdas : public hearth::Agent {
   }
 };
 
-class DyingLambdaTest : public ::testing::Test {
+class DyingLambdaTest : public OneAgent<Lambdas> {
  protected:
   std::string outcome(const char* method) {
     const auto call = agent_.start(method);
     host_.advance(milliseconds(20));
     return call.failed() ? call.error() : hearth::to_text(call.value());
   }
-
-  Host host_;
-  AgentHandle agent_ = host_.create<Lambdas>("a");
 };
 
 constexpr const char* kRefusal =

@@ -1,7 +1,7 @@
 #pragma once
 // An agent with fibers of every kind on the mock host.
 
-#include <hearth/testing/host.hpp>
+#include "one_agent.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,8 +20,6 @@ using std::chrono::milliseconds;
 using hearth::FiberContext;
 using hearth::Json;
 using hearth::Task;
-using hearth::testing::AgentHandle;
-using hearth::testing::Host;
 
 // These outlive an instance.
 inline std::vector<std::string> notes;  // NOLINT
@@ -189,16 +187,13 @@ class Fibers : public hearth::Agent {
   }
 };
 
-class FiberFixture : public ::testing::Test {
+class FiberFixture : public OneAgent<Fibers> {
  protected:
   FiberFixture() { notes.clear(); }
 
   [[nodiscard]] Json table() const {
     return agent_.sql("SELECT name, snapshot FROM cf_agents_runs ORDER BY id");
   }
-
-  Host host_;
-  AgentHandle agent_ = host_.create<Fibers>("a");
 };
 
 }  // namespace fiber_tests

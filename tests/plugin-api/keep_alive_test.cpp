@@ -1,6 +1,6 @@
 // keep_alive() and keep_alive_while() on the mock host.
 
-#include <hearth/testing/host.hpp>
+#include "one_agent.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,6 @@ namespace {
 
 using hearth::KeepAlive;
 using hearth::Task;
-using hearth::testing::Host;
 
 class Sleeper : public hearth::Agent {
  public:
@@ -69,11 +68,7 @@ class Sleeper : public hearth::Agent {
   std::vector<KeepAlive> held_;
 };
 
-class KeepAliveTest : public ::testing::Test {
- protected:
-  Host host_;
-  hearth::testing::AgentHandle agent_ = host_.create<Sleeper>("a");
-};
+class KeepAliveTest : public OneAgent<Sleeper> {};
 
 TEST_F(KeepAliveTest, EachReferenceCountsOneAndLeavesNoRow) {
   agent_.call("hold");

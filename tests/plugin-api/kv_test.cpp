@@ -1,6 +1,6 @@
 // Values by key on the mock host.
 
-#include <hearth/testing/host.hpp>
+#include "one_agent.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,6 @@
 namespace {
 
 using hearth::Json;
-using hearth::testing::Host;
 
 struct Draft {
   std::string text;
@@ -69,60 +68,56 @@ class NoteKeeper : public hearth::Agent {
   std::vector<std::string> told;
 };
 
-class KvTest : public ::testing::Test {
- protected:
-  Host host;
-  hearth::testing::AgentHandle agent = host.create<NoteKeeper>("a");
-};
+class KvTest : public OneAgent<NoteKeeper> {};
 
 TEST_F(KvTest, AValueIsKeptThroughAnEviction) {
-  EXPECT_EQ(agent.call("get", "draft"), nullptr);
-  agent.call("put", "draft", Draft{"Dear Ada", 2});
-  agent.evict();
-  EXPECT_EQ(agent.call("get", "draft"), Json({{"text", "Dear Ada"}, {"version", 2}}));
-  EXPECT_EQ(agent.call("from_sql", "draft"), R"({"text":"Dear Ada","version":2})");
-  EXPECT_EQ(agent.call("remove", "draft"), true);
-  EXPECT_EQ(agent.call("remove", "draft"), false);
-  EXPECT_EQ(agent.call("usage"), Json({0, 0}));
+  EXPECT_EQ(agent_.call("get", "draft"), nullptr);
+  agent_.call("put", "draft", Draft{"Dear Ada", 2});
+  agent_.evict();
+  EXPECT_EQ(agent_.call("get", "draft"), Json({{"text", "Dear Ada"}, {"version", 2}}));
+  EXPECT_EQ(agent_.call("from_sql", "draft"), R"({"text":"Dear Ada","version":2})");
+  EXPECT_EQ(agent_.call("remove", "draft"), true);
+  EXPECT_EQ(agent_.call("remove", "draft"), false);
+  EXPECT_EQ(agent_.call("usage"), Json({0, 0}));
 }
 
 TEST_F(KvTest, AreListedByPrefixAndInPages) {
-  for (const char* key : {"note:2", "note:1", "other"}) agent.call("put", key, Draft{});
-  EXPECT_EQ(agent.call("keys", "note:", ""), Json({"note:1", "note:2"}));
-  EXPECT_EQ(agent.call("keys", "", "note:1"), Json({"note:2", "other"}));
-  EXPECT_EQ(agent.call("keys", "note:", "note:2"), Json::array());
+  for (const char* key : {"note:2", "note:1", "other"}) agent_.call("put", key, Draft{});
+  EXPECT_EQ(agent_.call("keys", "note:", ""), Json({"note:1", "note:2"}));
+  EXPECT_EQ(agent_.call("keys", "", "note:1"), Json({"note:2", "other"}));
+  EXPECT_EQ(agent_.call("keys", "note:", "note:2"), Json::array());
 }
 
 TEST_F(KvTest, ATransactionThatIsNotCommittedTakesItBack) {
-  agent.call("regret", "k");
-  EXPECT_EQ(agent.call("keys", "", ""), Json::array());
+  agent_.call("regret", "k");
+  EXPECT_EQ(agent_.call("keys", "", ""), Json::array());
 }
 
 TEST_F(KvTest, WhatCannotBeAKeyIsRefused) {
-  EXPECT_THROW(agent.call("put", "", Draft{}), hearth::testing::CallError);
-  EXPECT_THROW(agent.call("get", std::string(2049, 'x')), hearth::testing::CallError);
+  EXPECT_THROW(agent_.call("put", "", Draft{}), hearth::testing::CallError);
+  EXPECT_THROW(agent_.call("get", std::string(2049, 'x')), hearth::testing::CallError);
 }
 
 TEST_F(KvTest, ALimitThatAMethodReachesIsOneForItsCallerToo) {
-  auto client = agent.connect();
+  auto client = agent_.connect();
   for (const char* method : {"fill", "fill_later"}) {
-    const auto call = agent.start(method, NoteKeeper::kTooMuch);
+    const auto call = agent_.start(method, NoteKeeper::kTooMuch);
     const auto of_client = client.start(method, NoteKeeper::kTooMuch);
-    host.advance(std::chrono::milliseconds(1));
+    host_.advance(std::chrono::milliseconds(1));
     EXPECT_EQ(call.status(), HEARTH_E_LIMIT) << method;
     EXPECT_EQ(call.error(), "a value has at most 1048576 bytes");
     EXPECT_EQ(of_client.error(), call.error());
   }
   const std::vector<std::string> told = {"fill", "fill", "fill_later", "fill_later"};
-  EXPECT_EQ(agent.as<NoteKeeper>().told, told) << "it is no answer of the author's";
-  EXPECT_EQ(agent.start("put", "", Draft{}).status(), HEARTH_E_PLUGIN)
+  EXPECT_EQ(agent_.as<NoteKeeper>().told, told) << "it is no answer of the author's";
+  EXPECT_EQ(agent_.start("put", "", Draft{}).status(), HEARTH_E_PLUGIN)
       << "other codes are the host's word to the agent";
 }
 
 TEST_F(KvTest, WorkOfItsOwnThatReachesALimitIsTriedAgain) {
-  agent.as<NoteKeeper>().queue("fill_by_itself");
-  host.advance(std::chrono::seconds(10));
-  EXPECT_EQ(agent.as<NoteKeeper>().told.size(), 3U);
+  agent_.as<NoteKeeper>().queue("fill_by_itself");
+  host_.advance(std::chrono::seconds(10));
+  EXPECT_EQ(agent_.as<NoteKeeper>().told.size(), 3U);
 }
 
 }  // namespace

@@ -3,8 +3,7 @@
 // scripts the work and the hooks.
 
 #include "fields.hpp"
-
-#include <hearth/testing/host.hpp>
+#include "one_agent.hpp"
 
 #include <gtest/gtest.h>
 
@@ -32,8 +31,6 @@ using hearth::RecoveredFiber;
 using hearth::RecoveryPlan;
 using hearth::StartedFiber;
 using hearth::Task;
-using hearth::testing::AgentHandle;
-using hearth::testing::Host;
 
 using Lines = std::vector<std::string>;
 
@@ -176,7 +173,7 @@ class Manager : public hearth::Agent {
   }
 };
 
-class ManagedFiberFixture : public ::testing::Test {
+class ManagedFiberFixture : public OneAgent<Manager> {
  protected:
   ManagedFiberFixture() {
     done.clear();
@@ -213,9 +210,6 @@ class ManagedFiberFixture : public ::testing::Test {
   hearth_status status_of(const FiberOptions& options, const std::string& name = "work") {
     return refusal_of([&] { return manager().begin(options, name); }).code;
   }
-
-  Host host_;
-  AgentHandle agent_ = host_.create<Manager>("a");
 };
 
 }  // namespace managed_fiber_tests

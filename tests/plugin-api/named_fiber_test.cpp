@@ -1,8 +1,8 @@
 // Fibers whose function is listed under a name, so that the host can call it again.
 #include "fields.hpp"
+#include "one_agent.hpp"
 
 #include <hearth/agent.hpp>
-#include <hearth/testing/host.hpp>
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,6 @@ using hearth::Json;
 using hearth::RecoveredFiber;
 using hearth::Task;
 using hearth::testing::AgentHandle;
-using hearth::testing::Host;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using Lines = std::vector<std::string>;
@@ -216,7 +215,7 @@ class Starter : public hearth::Agent {
   }
 };
 
-class NamedFiberTest : public ::testing::Test {
+class NamedFiberTest : public OneAgent<Traveller> {
  protected:
   NamedFiberTest() {
     done.clear();
@@ -229,9 +228,6 @@ class NamedFiberTest : public ::testing::Test {
     for (const std::string& each : agent_.steps()) times += each.starts_with(step) ? 1U : 0U;
     return times;
   }
-
-  Host host_;
-  AgentHandle agent_ = host_.create<Traveller>("a");
 };
 
 // ---- beginning ----------------------------------------------------------------------------------

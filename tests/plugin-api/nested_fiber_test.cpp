@@ -1,7 +1,8 @@
 // Fibers that a fiber or a handler waits for: their keys, how they are cancelled, and functions
 // that only one instance has.
+#include "one_agent.hpp"
+
 #include <hearth/agent.hpp>
-#include <hearth/testing/host.hpp>
 
 #include <gtest/gtest.h>
 
@@ -20,7 +21,6 @@ using hearth::FiberOptions;
 using hearth::Json;
 using hearth::Task;
 using hearth::testing::AgentHandle;
-using hearth::testing::Host;
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
@@ -189,7 +189,7 @@ class Asked : public Parent {
   Task<void> on_fiber_recovered(const hearth::RecoveredFiber& /*fiber*/) override { return {}; }
 };
 
-class NestedFiberTest : public ::testing::Test {
+class NestedFiberTest : public OneAgent<Parent> {
  protected:
   NestedFiberTest() {
     done.clear();
@@ -202,9 +202,6 @@ class NestedFiberTest : public ::testing::Test {
     }
     return {};
   }
-
-  Host host_;
-  AgentHandle agent_ = host_.create<Parent>("a");
 };
 
 // ---- a cancel -----------------------------------------------------------------------------------

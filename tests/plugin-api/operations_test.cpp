@@ -1,9 +1,8 @@
 // Operations of agents on the mock host: which run once, which are retried, and which never are.
 
 #include "fields.hpp"
+#include "one_agent.hpp"
 #include "operation_kind.hpp"
-
-#include <hearth/testing/host.hpp>
 
 #include <gtest/gtest.h>
 
@@ -25,7 +24,6 @@ using hearth::Probed;
 using hearth::Task;
 using hearth::testing::CallError;
 using hearth::testing::FetchReply;
-using hearth::testing::Host;
 using hearth::testing::SentRequest;
 using std::chrono::hours;
 using std::chrono::seconds;
@@ -181,7 +179,7 @@ class WatchedShop : public Shop {
   }
 };
 
-class OperationsSdkTest : public ::testing::Test {
+class OperationsSdkTest : public OneAgent<WatchedShop> {
  protected:
   OperationsSdkTest() {
     other_side = {};
@@ -191,9 +189,6 @@ class OperationsSdkTest : public ::testing::Test {
   Json ledger() { return agent_.call("ledger"); }
   Json first() { return ledger().at(0); }
   static constexpr unsigned state_of(OperationState state) { return static_cast<unsigned>(state); }
-
-  Host host_;
-  hearth::testing::AgentHandle agent_ = host_.create<WatchedShop>("a");
 };
 
 TEST_F(OperationsSdkTest, ItsResultIsKeptWithTheTurnThatUsesIt) {

@@ -1,8 +1,7 @@
 // The queue on the mock host.
 
 #include "fields.hpp"
-
-#include <hearth/testing/host.hpp>
+#include "one_agent.hpp"
 
 #include <gtest/gtest.h>
 
@@ -22,8 +21,6 @@ using hearth::QueueItem;
 using hearth::QueueState;
 using hearth::RetryOptions;
 using hearth::Task;
-using hearth::testing::AgentHandle;
-using hearth::testing::Host;
 
 // What outlives an instance.
 std::vector<std::string> sent_mails;  // NOLINT
@@ -59,7 +56,7 @@ class Mailer : public hearth::Agent {
   void for_schedules(const hearth::ScheduleRun&) {}
 };
 
-class QueueTest : public ::testing::Test {
+class QueueTest : public OneAgent<Mailer> {
  protected:
   QueueTest() {
     sent_mails.clear();
@@ -67,9 +64,6 @@ class QueueTest : public ::testing::Test {
   }
   Mailer& mailer() { return agent_.as<Mailer>(); }
   using Lines = std::vector<std::string>;
-
-  Host host_;
-  AgentHandle agent_ = host_.create<Mailer>("a");
 };
 
 TEST_F(QueueTest, ItemsAreDeliveredInOrderWithoutBeingAsked) {

@@ -1,6 +1,6 @@
 // retry() on the mock host.
 
-#include <hearth/testing/host.hpp>
+#include "one_agent.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,6 @@ namespace {
 
 using hearth::RetryOptions;
 using hearth::Task;
-using hearth::testing::Host;
 
 class Trier : public hearth::Agent {
  public:
@@ -87,11 +86,7 @@ class Trier : public hearth::Agent {
   }
 };
 
-class RetryTest : public ::testing::Test {
- protected:
-  Host host_;
-  hearth::testing::AgentHandle agent_ = host_.create<Trier>("a");
-};
+class RetryTest : public OneAgent<Trier> {};
 
 TEST_F(RetryTest, TheFirstSuccessIsTheResult) {
   EXPECT_EQ(agent_.call("succeed_at", 1), 1);

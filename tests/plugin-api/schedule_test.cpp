@@ -1,8 +1,7 @@
 // Callbacks and schedules on the mock host.
 
 #include "fields.hpp"
-
-#include <hearth/testing/host.hpp>
+#include "one_agent.hpp"
 
 #include <gtest/gtest.h>
 
@@ -32,8 +31,6 @@ using hearth::ScheduleRun;
 using hearth::ScheduleState;
 using hearth::ScheduleType;
 using hearth::Task;
-using hearth::testing::AgentHandle;
-using hearth::testing::Host;
 
 // What outlives an instance.
 std::vector<std::string> heard;  // NOLINT
@@ -96,7 +93,7 @@ class Planner : public hearth::Agent {
   int defaults_attempts = 3;
 };
 
-class ScheduleTest : public ::testing::Test {
+class ScheduleTest : public OneAgent<Planner> {
  protected:
   ScheduleTest() {
     heard.clear();
@@ -104,9 +101,6 @@ class ScheduleTest : public ::testing::Test {
   }
   Planner& planner() { return agent_.as<Planner>(); }
   using Lines = std::vector<std::string>;
-
-  Host host_;
-  AgentHandle agent_ = host_.create<Planner>("a");
 };
 
 // ---- callbacks ----------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 // State and connections on the mock host.
 
-#include <hearth/testing/host.hpp>
+#include "one_agent.hpp"
 
 #include <gtest/gtest.h>
 
@@ -146,11 +146,7 @@ class Poller : public hearth::Agent {
   int rounds = 0;
 };
 
-class StateTest : public ::testing::Test {
- protected:
-  Host host_;
-  hearth::testing::AgentHandle agent_ = host_.create<Radio>("r");
-};
+class StateTest : public OneAgent<Radio> {};
 
 TEST_F(StateTest, TheInitialStateIsShownAndNotStored) {
   EXPECT_EQ(agent_.connect().state(), Json({{"volume", 3}, {"name", "radio"}}));

@@ -1,7 +1,8 @@
 // Streams in the agent's database, on the mock host.
 
+#include "one_agent.hpp"
+
 #include <hearth/stream_log.hpp>
-#include <hearth/testing/host.hpp>
 
 #include <gtest/gtest.h>
 
@@ -15,7 +16,6 @@ namespace {
 
 using hearth::Json;
 using hearth::Task;
-using hearth::testing::Host;
 using std::chrono::seconds;
 using Lines = std::vector<std::string>;
 
@@ -120,11 +120,7 @@ class Scroll : public hearth::Agent {
   Lines notes_;
 };
 
-class StreamLogTest : public ::testing::Test {
- protected:
-  Host host_;
-  hearth::testing::AgentHandle agent_ = host_.create<Scroll>("a");
-};
+class StreamLogTest : public OneAgent<Scroll> {};
 
 TEST_F(StreamLogTest, EachStreamCountsItsRowsFromOne) {
   EXPECT_EQ(agent_.call("append", "a", "text"), 1);

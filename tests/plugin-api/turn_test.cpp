@@ -1,6 +1,6 @@
 // Turns on the mock host: what clients hear of their recoveries, and what is sent once.
 
-#include <hearth/testing/host.hpp>
+#include "one_agent.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,6 @@ namespace {
 using hearth::Json;
 using hearth::Task;
 using hearth::testing::CallError;
-using hearth::testing::Host;
 using std::chrono::hours;
 using std::chrono::minutes;
 
@@ -54,7 +53,7 @@ class Talker : public hearth::Agent {
   int run_ = 0;
 };
 
-class TurnTest : public ::testing::Test {
+class TurnTest : public OneAgent<Talker> {
  protected:
   // The frames with `text` that a client has received.
   static std::vector<std::string> frames_with(const hearth::testing::Client& client,
@@ -78,9 +77,6 @@ class TurnTest : public ::testing::Test {
             {"turn", id},
             {"reason", "recovery " + std::to_string(recovery) + " of 5"}};
   }
-
-  Host host_;
-  hearth::testing::AgentHandle agent_ = host_.create<Talker>("t");
 };
 
 TEST_F(TurnTest, R5_TheTurnIsIdleBeforeLaterMessagesAreWorkedOn) {

@@ -1,6 +1,7 @@
 // A task that is never awaited: its code has not run, and the test that made it fails.
+#include "one_agent.hpp"
+
 #include <hearth/agent.hpp>
-#include <hearth/testing/host.hpp>
 
 #include <gtest/gtest.h>
 
@@ -15,7 +16,6 @@ namespace {
 
 using hearth::FiberContext;
 using hearth::Task;
-using hearth::testing::AgentHandle;
 using hearth::testing::Host;
 using std::chrono::milliseconds;
 
@@ -92,7 +92,7 @@ constexpr const char* kMisuse =
     "misuse: a Task was made and never awaited, so its code has not run: co_await it, or give the "
     "work to start_fiber()";
 
-class UnawaitedTest : public ::testing::Test {
+class UnawaitedTest : public OneAgent<Forgetful> {
  protected:
   // The message of the failed test.
   template <class Function>
@@ -104,9 +104,6 @@ class UnawaitedTest : public ::testing::Test {
       return error.what();
     }
   }
-
-  Host host_;
-  AgentHandle agent_ = host_.create<Forgetful>("a");
 };
 
 TEST_F(UnawaitedTest, FailsTheTestAtOnceAndIsInTheLog) {

@@ -1,6 +1,6 @@
 // Waits inside an agent, with limits: Signal, with_timeout(), wait_fiber(id, timeout), when_all().
 
-#include <hearth/testing/host.hpp>
+#include "one_agent.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,6 @@ namespace {
 using hearth::Json;
 using hearth::Task;
 using hearth::testing::FetchReply;
-using hearth::testing::Host;
 using hearth::testing::SentRequest;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -132,11 +131,7 @@ class Waiting : public hearth::Agent {
   int guests_ = 0;
 };
 
-class WaitsTest : public ::testing::Test {
- protected:
-  Host host_;
-  hearth::testing::AgentHandle agent_ = host_.create<Waiting>("a");
-};
+class WaitsTest : public OneAgent<Waiting> {};
 
 // ---- Signal -------------------------------------------------------------------------------------
 
