@@ -31,25 +31,24 @@ class DoorTest : public Conversation {};
 INSTANTIATE_TEST_SUITE_P(Providers, DoorTest, each_dialect(), provider_name);
 
 TEST_P(DoorTest, ATurnStreamsAndTheSameKeyGivesTheRestAfterACrash) {
-  auto agent = make();
   model.then_all({says({"one ", "two ", "three "}, seconds(10)), says({"four"})});
   const auto first =
-      agent.start_request("POST", kPath, R"({"text":"count"})", {{"Idempotency-Key", "k1"}});
+      support.start_request("POST", kPath, R"({"text":"count"})", {{"Idempotency-Key", "k1"}});
   wait(seconds(15));
   EXPECT_EQ(events_text(first.answer().body), "one two ");
   const auto seen = read_events(first.answer().body);
-  agent.kill();
+  support.kill();
   const auto again =
-      agent.start_request("POST", kPath, R"({"text":"count"})",
-                          {{"Idempotency-Key", "k1"}, {"Last-Event-ID", seen.back().id}});
+      support.start_request("POST", kPath, R"({"text":"count"})",
+                            {{"Idempotency-Key", "k1"}, {"Last-Event-ID", seen.back().id}});
   wait(seconds(60));
   Json done;
   ASSERT_TRUE(again.done());
   EXPECT_EQ(events_text(again.answer().body, &done), "four");
   EXPECT_EQ(done.at("outcome"), "completed");
-  EXPECT_EQ(transcript_of(agent).size(), 2U);
+  EXPECT_EQ(transcript_of(support).size(), 2U);
   const auto late =
-      agent.start_request("POST", kPath, R"({"text":"count"})", {{"Idempotency-Key", "k1"}});
+      support.start_request("POST", kPath, R"({"text":"count"})", {{"Idempotency-Key", "k1"}});
   EXPECT_EQ(events_text(late.answer().body), "one two four");
 }
 
@@ -58,8 +57,8 @@ class Slow : public Agent {
  public:
   static void methods(Methods<Slow>& m) { m.add("read", &Slow::read); }
   Task<std::string> read(std::string turn) {
-    CallStream stream =
-        agent("Support", "a", {.timeout = std::chrono::hours(10)}).stream("chat.follow", turn, 0);
+    CallStream stream = agent("Support", "support", {.timeout = std::chrono::hours(10)})
+                            .stream("chat.follow", turn, 0);
     std::string text;
     std::uint64_t seq = 0;
     for (;;) {
@@ -76,29 +75,27 @@ class Slow : public Agent {
 };
 
 TEST_P(DoorTest, AReaderThatIsSlowGetsTheRestAlthoughTheNextTurnHasBegun) {
-  auto agent = make();
   std::vector<std::string> words;
   std::string all;
   for (int i = 0; i < 30; ++i) all += words.emplace_back(60'000, static_cast<char>('a' + i % 26));
   model.then_all({says(words, std::chrono::milliseconds(100)), says({"next"})});
-  const std::string id = agent.call("start", "count", "k1");
+  const std::string id = support.call("start", "count", "k1");
   auto slow = host.create<Slow>("s");
   auto reading = slow.start("read", id);
   wait(seconds(4));
-  agent.call("start", "and", "k2");
+  support.call("start", "and", "k2");
   wait(seconds(60));
-  EXPECT_EQ(agent.call("notes", "end"), Json::array({"completed", "completed"}));
+  EXPECT_EQ(support.call("notes", "end"), Json::array({"completed", "completed"}));
   ASSERT_TRUE(reading.done());
   EXPECT_TRUE(reading.value() == all);
 }
 
 TEST_P(DoorTest, AReaderThatComesAfterTheNextTurnHasBegunIsToldThatTheRestIsGone) {
-  auto agent = make();
   model.then_all({says({"one"}), says({"two"})});
   for (const bool is_gone : {false, true}) {
-    if (is_gone) agent.call("start", "and", "k2");
+    if (is_gone) support.call("start", "and", "k2");
     const auto answer =
-        agent.start_request("POST", kPath, R"({"text":"count"})", {{"Idempotency-Key", "k1"}});
+        support.start_request("POST", kPath, R"({"text":"count"})", {{"Idempotency-Key", "k1"}});
     wait(seconds(60));
     Json done;
     EXPECT_EQ(events_text(answer.answer().body, &done), is_gone ? "" : "one");
@@ -124,11 +121,10 @@ TEST_P(DoorTest, ARestIsGoneAlthoughItsMessageWasRemovedToo) {
 }
 
 TEST_P(DoorTest, AWrongBodyIsRefusedWithASentence) {
-  auto agent = make();
   for (const char* const body :
        {"", "no JSON", "{}", R"({"messages":[]})", R"({"messages":[{"role":"system"}]})",
         R"({"messages":[{"role":"user"}]})"}) {
-    const auto answer = agent.request("POST", kPath, body);
+    const auto answer = support.request("POST", kPath, body);
     EXPECT_EQ(answer.status, 400U) << body;
     EXPECT_FALSE(answer.json().at("error").at("message").get<std::string>().empty());
   }
@@ -140,12 +136,11 @@ Json asking_with(const std::vector<Json>& messages) {
 }
 
 TEST_P(DoorTest, C53_NoMessageIsChangedAndARefusalLeavesNothing) {
-  auto agent = make();
   model.then({"hello"});
   const std::string first = to_text(asking_with({user_message("u1", "hi")}));
-  const auto begun = agent.start_request("POST", kPath, first, {{"Idempotency-Key", "k1"}});
+  const auto begun = support.start_request("POST", kPath, first, {{"Idempotency-Key", "k1"}});
   wait(seconds(1));
-  const Json stored = transcript_of(agent);
+  const Json stored = transcript_of(support);
   ASSERT_EQ(stored.size(), 2U);
   const std::string answer_id = stored[1].at("id");
   const std::vector<Json> many(101, Json{{"role", "user"}, {"parts", Json::array()}});
@@ -153,10 +148,10 @@ TEST_P(DoorTest, C53_NoMessageIsChangedAndARefusalLeavesNothing) {
        {asking_with({user_message(answer_id, "forged")}),
         asking_with({user_message("u1", "other")}),
         asking_with({user_message("u2", "new"), user_message("u1", "other")}), asking_with(many)})
-    EXPECT_EQ(agent.request("POST", kPath, to_text(body)).status, 400U) << to_text(body);
-  EXPECT_EQ(transcript_of(agent), stored);
-  EXPECT_EQ(agent.sql("SELECT count(*) FROM chat_turns"), Json::array({Json::array({1})}));
-  const auto again = agent.start_request("POST", kPath, first, {{"Idempotency-Key", "k1"}});
+    EXPECT_EQ(support.request("POST", kPath, to_text(body)).status, 400U) << to_text(body);
+  EXPECT_EQ(transcript_of(support), stored);
+  EXPECT_EQ(support.sql("SELECT count(*) FROM chat_turns"), Json::array({Json::array({1})}));
+  const auto again = support.start_request("POST", kPath, first, {{"Idempotency-Key", "k1"}});
   EXPECT_EQ(events_text(again.answer().body), "hello");
 }
 
@@ -179,13 +174,12 @@ TEST_P(DoorTest, C53_TheAnswerThatIsMadeIsNoMessageOfAUser) {
 }
 
 TEST_P(DoorTest, ALongBodyIsReadAsAShortOne) {
-  auto agent = make();
   model.then({"hello"});
   const std::string text(300'000, 'a');
-  const auto answer = agent.start_request("POST", kPath, to_text({{"text", text}}));
+  const auto answer = support.start_request("POST", kPath, to_text({{"text", text}}));
   wait(seconds(1));
   EXPECT_EQ(events_text(answer.answer().body), "hello");
-  EXPECT_EQ(text_of(transcript_of(agent)[0]), text);
+  EXPECT_EQ(text_of(transcript_of(support)[0]), text);
 }
 
 TEST_P(DoorTest, C52_AClassThatDecidesAtTheConnectionTakesNoTurnHere) {

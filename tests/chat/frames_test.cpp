@@ -19,12 +19,11 @@ class FramesTest : public Conversation {};
 INSTANTIATE_TEST_SUITE_P(Providers, FramesTest, each_dialect(), provider_name);
 
 TEST_P(FramesTest, StopEndsTheRequestAndKeepsWhatThereIs) {
-  auto agent = make();
   model.then_all({says({"one ", "two ", "three"}, seconds(10)), says({"fine"})});
-  ChatClient client = talk(agent, "count", seconds(10));
+  ChatClient client = talk(support, "count", seconds(10));
   stop(client, "r1", std::chrono::milliseconds(100));
   EXPECT_EQ(client.outcome("r1"), "aborted");
-  const std::string kept = text_of(transcript_of(agent)[1]);
+  const std::string kept = text_of(transcript_of(support)[1]);
   EXPECT_EQ(kept.substr(0, 4), "one ");
   EXPECT_EQ(kept.find("three"), std::string::npos);
   say(client, "r2", "go on", seconds(30));
@@ -32,23 +31,22 @@ TEST_P(FramesTest, StopEndsTheRequestAndKeepsWhatThereIs) {
 }
 
 TEST_P(FramesTest, ClearInMidStreamLeavesNothing) {
-  auto agent = make();
   model.then(says({"one ", "two "}, seconds(10)));
-  ChatClient client(agent);
-  ChatClient other(agent);
+  ChatClient client(support);
+  ChatClient other(support);
   client.say("r1", "count");
   host.advance(seconds(15));
   client.clear();
   host.advance(seconds(60));
-  EXPECT_EQ(transcript_of(agent), Json::array());
+  EXPECT_EQ(transcript_of(support), Json::array());
   other.read();
   EXPECT_EQ(other.frames("cf_agent_chat_clear").size(), 1U);
   EXPECT_EQ(other.outcome("r1"), "aborted");
-  EXPECT_EQ(agent.call("notes", "end"), Json::array({"aborted"}));
-  agent.kill();
+  EXPECT_EQ(support.call("notes", "end"), Json::array({"aborted"}));
+  support.kill();
   host.advance(seconds(60));
-  EXPECT_EQ(transcript_of(agent), Json::array());
-  EXPECT_EQ(agent.call("notes", "end"), Json::array({"aborted"}));
+  EXPECT_EQ(transcript_of(support), Json::array());
+  EXPECT_EQ(support.call("notes", "end"), Json::array({"aborted"}));
   EXPECT_EQ(model.requests().size(), 1U);
 }
 
@@ -135,12 +133,11 @@ TEST_P(ClientRulesTest, AListThatCannotBeStoredChangesNothing) {
 }
 
 TEST_P(ClientRulesTest, ARegeneratedAnswerTakesThePlaceOfTheOldOne) {
-  auto agent = make();
   model.then_all({says({"first"}), says({"second"})});
-  ChatClient client = talk(agent, "hi", seconds(1));
+  ChatClient client = talk(support, "hi", seconds(1));
   client.ask("r2", Json::array({user_message("u-r1", "hi")}), {{"trigger", "regenerate-message"}});
   wait(seconds(1));
-  EXPECT_EQ(texts_of(agent), (std::vector<std::string>{"hi", "second"}));
+  EXPECT_EQ(texts_of(support), (std::vector<std::string>{"hi", "second"}));
 }
 
 TEST_P(ClientRulesTest, OfALongTranscriptThatIsSentAgainOnlyTheNewMessageIsRead) {
@@ -237,9 +234,8 @@ TEST_P(ClientRulesTest, AppendTakesOnlyNewMessagesOfUsers) {
 }
 
 TEST_P(ClientRulesTest, WhatIsNoFrameOfTheChatLeavesTheConnectionUsable) {
-  auto agent = make();
   model.then({"hello"});
-  ChatClient client(agent);
+  ChatClient client(support);
   client.socket().send("no JSON");
   client.socket().send(R"({"type":"unknown"})");
   client.socket().send_binary("\x01");
@@ -315,10 +311,9 @@ TEST_P(ClientRulesTest, C53_AppendTakesNoResultOfAToolOfTheServer) {
 
 // Probe, ACK and stop change no message.
 TEST_P(ClientRulesTest, ALongFrameHoldsUpNoOtherClient) {
-  auto agent = make();
   model.then(says({"one ", "two "}, seconds(10)));
-  ChatClient client = talk(agent, "hi", seconds(15));
-  ChatClient other(agent);
+  ChatClient client = talk(support, "hi", seconds(15));
+  ChatClient other(support);
   other.say("r2", std::string(std::size_t{1} << 20, 'x'));
   client.stop("r1");
   client.read();
@@ -386,9 +381,8 @@ class TwoThingsAtOnceTest : public Conversation {};
 INSTANTIATE_TEST_SUITE_P(Providers, TwoThingsAtOnceTest, each_dialect(), provider_name);
 
 TEST_P(TwoThingsAtOnceTest, ATurnThatHasWaitedCanBeStopped) {
-  auto agent = make();
   model.then_all({says({"fast"}), says({"one ", "two ", "three ", "four"}, seconds(10))});
-  ChatClient client(agent);
+  ChatClient client(support);
   client.say("r1", "hi");
   say(client, "r2", "count", seconds(15));
   stop(client, "r2", std::chrono::milliseconds(100));
@@ -396,43 +390,40 @@ TEST_P(TwoThingsAtOnceTest, ATurnThatHasWaitedCanBeStopped) {
 }
 
 TEST_P(TwoThingsAtOnceTest, AnAnswerAfterAClearBringsNothingBack) {
-  auto agent = make();
   model.then_all({both(asks("refund", {{"id", "o1"}}), asks("send", {{"id", "o1"}})),
                   says({"one ", "two ", "three "}, seconds(10))});
-  ChatClient client(agent);
-  ChatClient other(agent);
+  ChatClient client(support);
+  ChatClient other(support);
   say(client, "r1", "refund and send", seconds(2));
-  const Json refund = calls_of(transcript_of(agent)[1]).at(0);
+  const Json refund = calls_of(transcript_of(support)[1]).at(0);
   ASSERT_EQ(refund.at("state"), "approval-requested");
   client.clear();
   other.approve(refund.at("toolCallId"), true);
   wait(seconds(1));
-  EXPECT_EQ(transcript_of(agent), Json::array());
+  EXPECT_EQ(transcript_of(support), Json::array());
   client.say("r2", "count");  // its stop works although the old tool ends meanwhile
   wait(seconds(20));
   stop(client, "r2", seconds(1));
   EXPECT_EQ(client.outcome("r2"), "aborted");
-  EXPECT_EQ(agent.call("notes", "refund"), Json::array());
+  EXPECT_EQ(support.call("notes", "refund"), Json::array());
 }
 
 TEST_P(TwoThingsAtOnceTest, ACallThatIsApprovedWhileAnotherRunsGoesToTheModelInTime) {
-  auto agent = make();
   model.then_all(
       {both(asks("refund", {{"id", "o1"}}), asks("send", {{"id", "o1"}})), says({"done"})});
-  ChatClient client = talk(agent, "refund and send", seconds(3));
-  for (const Json& call : calls_of(transcript_of(agent)[1]))
+  ChatClient client = talk(support, "refund and send", seconds(3));
+  for (const Json& call : calls_of(transcript_of(support)[1]))
     if (call.at("state") == "approval-requested") client.approve(call.at("toolCallId"), true);
   wait(seconds(60));
-  EXPECT_EQ(agent.call("notes", "refund"), Json::array({"o1"}));
+  EXPECT_EQ(support.call("notes", "refund"), Json::array({"o1"}));
   ASSERT_EQ(model.requests().size(), 2U);
   EXPECT_TRUE(model.asked_with(1, "refunded"));
-  EXPECT_EQ(text_of(transcript_of(agent)[1]), "done");
+  EXPECT_EQ(text_of(transcript_of(support)[1]), "done");
 }
 
 TEST_P(TwoThingsAtOnceTest, TheSameRequestAgainIsNotToldThatItHasEnded) {
-  auto agent = make();
   model.then({.says = {{.text = "hello"}}, .after = seconds(10)});
-  ChatClient client = talk(agent, "hi", seconds(1));
+  ChatClient client = talk(support, "hi", seconds(1));
   say(client, "r1", "hi", seconds(1));
   EXPECT_TRUE(client.done("r1").is_null());
   wait(seconds(60), client);
@@ -441,9 +432,8 @@ TEST_P(TwoThingsAtOnceTest, TheSameRequestAgainIsNotToldThatItHasEnded) {
 }
 
 TEST_P(TwoThingsAtOnceTest, AnIdThatWasClearedBlocksNothing) {
-  auto agent = make();
   model.then({"ok"});
-  ChatClient client = talk(agent, "hi", seconds(1));
+  ChatClient client = talk(support, "hi", seconds(1));
   client.clear();
   client.say("r1", "hi");
   say(client, "r2", "hi", seconds(1));
@@ -452,12 +442,11 @@ TEST_P(TwoThingsAtOnceTest, AnIdThatWasClearedBlocksNothing) {
 
 // Where the dialect says so late that a call is whole, it is answered behind the stream.
 TEST_P(TwoThingsAtOnceTest, AnAnswerInMidStreamIsUsedOnce) {
-  auto agent = make();
   Scripted calls = asks("where", {{"a", 1}});
   for (int i = 0; i < 5; ++i) calls.says.push_back({.text = "text "});
   calls.between = seconds(5);
   model.then_all({calls, says({"You are in Rome."})});
-  ChatClient client(agent);
+  ChatClient client(support);
   client.ask_where("r1", "where am I?");
   const auto call_of = [&]() -> std::string {
     client.read();
@@ -476,7 +465,7 @@ TEST_P(TwoThingsAtOnceTest, AnAnswerInMidStreamIsUsedOnce) {
   client.answer(call, {{"city", "Rome"}});
   host.advance(seconds(120));
   EXPECT_EQ(model.requests().size(), 2U);
-  EXPECT_EQ(transcript_of(agent).size(), 2U);
+  EXPECT_EQ(transcript_of(support).size(), 2U);
 }
 
 TEST_P(TwoThingsAtOnceTest, AnAnswerThatIsTooLargeToBeStoredEndsOnlyItsTurn) {

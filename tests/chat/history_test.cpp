@@ -15,19 +15,17 @@ class HistoryTest : public Conversation {};
 INSTANTIATE_TEST_SUITE_P(Providers, HistoryTest, each_dialect(), provider_name);
 
 TEST_P(HistoryTest, IsReadOnceForEachCallOfTheModel) {
-  auto agent = make();
   model.then(says({"one"}));
-  ChatClient client = talk(agent, "go", seconds(1));
+  ChatClient client = talk(support, "go", seconds(1));
   EXPECT_EQ(client.outcome("r1"), "completed");
   EXPECT_EQ(model.requests().size(), 1U);
-  EXPECT_EQ(agent.call("notes", "history").size(), 1U);
+  EXPECT_EQ(support.call("notes", "history").size(), 1U);
 }
 
 // The own message comes last, although others have come between.
 TEST_P(HistoryTest, HasNoMessageThatWaitsForItsTurn) {
-  auto agent = make();
   model.then_all({says({"first"}, seconds(10)), says({"second"})});
-  ChatClient client(agent);
+  ChatClient client(support);
   client.say("r1", "count");
   client.say("r2", "again");
   say(client, "r3", "later", seconds(60));
@@ -42,10 +40,9 @@ TEST_P(HistoryTest, HasNoMessageThatWaitsForItsTurn) {
 
 // A client sends its whole list, which has no answer yet.
 TEST_P(HistoryTest, AMessageIsNotAskedAgainBehindItsAnswer) {
-  auto agent = make();
   model.then(says({"first"}, seconds(10)));
   for (const char* const text : {"second", "third", "fourth"}) model.then({text});
-  ChatClient client(agent);
+  ChatClient client(support);
   client.say("r1", "count");
   client.ask("r2", Json::array({user_message("u-r1", "count"), user_message("u-r2", "again")}));
   client.ask("r3", Json::array({user_message("u-r1", "count"), user_message("u-r2", "again"),

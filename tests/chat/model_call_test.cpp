@@ -127,37 +127,34 @@ TEST_P(ModelCallTest, ACallWithALongIdIsMadeOnce) {
 }
 
 TEST_P(ModelCallTest, AnEventThatIsTooLongEndsTheTurn) {
-  auto agent = make();
   Scripted call = asks("look", {{"id", "o1"}});
   call.says[0].id = std::string(std::size_t{1} << 20, 'i');
   model.then(call);
-  ChatClient client = talk(agent, "what does o1 cost?", std::chrono::hours(1));
+  ChatClient client = talk(support, "what does o1 cost?", std::chrono::hours(1));
   EXPECT_EQ(model.requests().size(), 1U);
   EXPECT_EQ(client.outcome("r1"), "error: " + std::string(client_text(FailureKind::kInvalid)));
-  EXPECT_EQ(agent.call("notes", "error"), Json::array({"invalid"}));
+  EXPECT_EQ(support.call("notes", "error"), Json::array({"invalid"}));
 }
 
 TEST_P(ModelCallTest, ACutAnswerGoesOnInTheSameTextAndCountsAsTwoCalls) {
-  auto agent = make();
   model.then_all({cut(says({"one ", "two "})), says({"three"})});
-  ChatClient client = talk(agent, "count", seconds(60));
+  ChatClient client = talk(support, "count", seconds(60));
   EXPECT_EQ(client.shown("r1"), "one two three");
   EXPECT_EQ(model.requests().size(), 2U);
-  EXPECT_EQ(texts_of(agent), (std::vector<std::string>{"count", "one two three"}));
+  EXPECT_EQ(texts_of(support), (std::vector<std::string>{"count", "one two three"}));
   EXPECT_EQ(client.outcome("r1"), "completed");
   EXPECT_EQ(recovering(client), std::vector<bool>({true, false}));
-  EXPECT_EQ(agent.call("costs").size(), 2U);
-  EXPECT_EQ(agent.sql("SELECT json_extract(spent, '$.calls') FROM chat_turns"),
+  EXPECT_EQ(support.call("costs").size(), 2U);
+  EXPECT_EQ(support.sql("SELECT json_extract(spent, '$.calls') FROM chat_turns"),
             Json::array({Json::array({2})}));
   EXPECT_EQ(logged("chat:request:failed turn=r1 kind=cut"), 1U);
   EXPECT_EQ(logged("chat:recovery:attempt turn=r1"), 1U);
 }
 
 TEST_P(ModelCallTest, TheLedgerHasTheTokensThatAreUsed) {
-  auto agent = make();
   model.then({"ok"});
-  ChatClient client = talk(agent, "hi", seconds(1));
-  EXPECT_EQ(agent.call("costs"), Json::array({15}));
+  ChatClient client = talk(support, "hi", seconds(1));
+  EXPECT_EQ(support.call("costs"), Json::array({15}));
 }
 
 TEST_P(ModelCallTest, AnAnswerWithoutChunksIsTakenAsCut) {

@@ -127,35 +127,33 @@ TEST_P(StableTest, AnAttemptBeginsOnceTheFramesBeforeItAreHandled) {
 }
 
 TEST_P(StableTest, C50_StableIsWhenNoTurnRunsOrWaitsAndNoToolAwaitsAnAnswer) {
-  auto agent = make();
-  EXPECT_EQ(agent.call("is_stable", 0), true);
+  EXPECT_EQ(support.call("is_stable", 0), true);
   model.then_all(
       {says({"one ", "two "}, seconds(10)), asks("refund", {{"id", "o1"}}), says({"done"})});
-  ChatClient asking(agent);
+  ChatClient asking(support);
   asking.say("r1", "count");
   asking.say("r2", "refund");
-  auto early = agent.start("is_stable", 5'000);
-  auto late = agent.start("is_stable", 3'600'000);
+  auto early = support.start("is_stable", 5'000);
+  auto late = support.start("is_stable", 3'600'000);
   wait(seconds(6));
   EXPECT_EQ(early.value(), false);
   wait(seconds(100));
   EXPECT_FALSE(late.done());
   EXPECT_EQ(model.requests().size(), 2U);
-  asking.approve(transcript_of(agent)[3].at("parts").back().at("toolCallId"), true);
+  asking.approve(transcript_of(support)[3].at("parts").back().at("toolCallId"), true);
   wait(seconds(10));
   EXPECT_EQ(late.value(), true);
-  EXPECT_EQ(text_of(transcript_of(agent)[3]), "done");
+  EXPECT_EQ(text_of(transcript_of(support)[3]), "done");
 }
 
 TEST_P(StableTest, C50_AnAnswerAfterWhichNothingGoesOnIsNoticedAtOnce) {
-  auto agent = make();
   model.then(asks("refund", {{"id", "o1"}}));
-  ChatClient client = talk(agent, "refund", seconds(1));
-  auto waiting = agent.start("is_stable", 3'600'000);
+  ChatClient client = talk(support, "refund", seconds(1));
+  auto waiting = support.start("is_stable", 3'600'000);
   wait(seconds(1));
   EXPECT_FALSE(waiting.done());
   client.send({{"type", "cf_agent_tool_approval"},
-               {"toolCallId", transcript_of(agent)[1].at("parts").back().at("toolCallId")},
+               {"toolCallId", transcript_of(support)[1].at("parts").back().at("toolCallId")},
                {"approved", false},
                {"autoContinue", false}});
   wait(seconds(1));
@@ -164,22 +162,20 @@ TEST_P(StableTest, C50_AnAnswerAfterWhichNothingGoesOnIsNoticedAtOnce) {
 }
 
 TEST_P(StableTest, C50_AnApprovalBehindWhichTheTalkWentOnIsAwaited) {
-  auto agent = make();
   model.then_all({asks("refund", {{"id", "o1"}}), says({"done"})});
-  ChatClient client = talk(agent, "refund", seconds(1));
+  ChatClient client = talk(support, "refund", seconds(1));
   say(client, "r2", "and now?", seconds(1));
-  EXPECT_EQ(text_of(transcript_of(agent)[3]), "done");
-  EXPECT_EQ(agent.call("is_stable", 0), false);
-  client.approve(transcript_of(agent)[1].at("parts").back().at("toolCallId"), false);
+  EXPECT_EQ(text_of(transcript_of(support)[3]), "done");
+  EXPECT_EQ(support.call("is_stable", 0), false);
+  client.approve(transcript_of(support)[1].at("parts").back().at("toolCallId"), false);
   wait(seconds(10));
-  EXPECT_EQ(agent.call("is_stable", 0), true);
+  EXPECT_EQ(support.call("is_stable", 0), true);
 }
 
 TEST_P(RecoveryOfTurnsTest, TheLogNamesEachStepOfARecovery) {
-  auto agent = make();
   model.then_all({says({"one ", "two "}, seconds(10)), says({"three"})});
-  ChatClient client = talk(agent, "count", seconds(15));
-  agent.kill();
+  ChatClient client = talk(support, "count", seconds(15));
+  support.kill();
   wait(seconds(30));
   std::vector<std::string> steps;
   for (const std::string& line : host.log())
@@ -194,28 +190,26 @@ TEST_P(RecoveryOfTurnsTest, TheLogNamesEachStepOfARecovery) {
 }
 
 TEST_P(RecoveryOfTurnsTest, AProviderThatDiesAfterEachEmptyStartIsGivenUp) {
-  auto agent = make();
   model.then(cut(thinks()));
-  ChatClient client = talk(agent, "hi", std::chrono::hours(1));
+  ChatClient client = talk(support, "hi", std::chrono::hours(1));
   EXPECT_EQ(client.done("r1").at("error"), true);
   EXPECT_LE(model.requests().size(), 40U);
-  EXPECT_EQ(agent.call("notes", "exhausted"), Json::array({"max_attempts_exceeded"}));
+  EXPECT_EQ(support.call("notes", "exhausted"), Json::array({"max_attempts_exceeded"}));
 }
 
 TEST_P(RecoveryOfTurnsTest, ATurnOfSixHoursThatProgressesIsNotEnded) {
-  auto agent = make();
   std::vector<std::string> words;
   for (int i = 0; i < 30; ++i) words.push_back("w" + std::to_string(i) + " ");
   model.then(says(words, std::chrono::minutes(1)));
-  ChatClient client(agent);
+  ChatClient client(support);
   client.say("r1", "tell me all");
   for (int i = 0; i < 18; ++i) {
     wait(std::chrono::minutes(20));
-    agent.kill();
+    support.kill();
   }
   wait(std::chrono::minutes(40));
-  EXPECT_EQ(agent.call("notes", "end"), Json::array({"completed"}));
-  EXPECT_EQ(agent.call("notes", "exhausted"), Json::array());
+  EXPECT_EQ(support.call("notes", "end"), Json::array({"completed"}));
+  EXPECT_EQ(support.call("notes", "exhausted"), Json::array());
   EXPECT_EQ(model.requests().size(), 19U);
 }
 
@@ -364,12 +358,11 @@ TEST_P(RecoveryOfTurnsTest, C27_TheHookGetsAllThatIsKnownOfTheTurn) {
 }
 
 TEST_P(RecoveryOfTurnsTest, StopDuringTheWaitOfARecoveryEndsTheTurn) {
-  auto agent = make();
   model.then({.status = 429, .headers = {{"retry-after", "50"}}});
-  ChatClient client = talk(agent, "hi", seconds(5));
+  ChatClient client = talk(support, "hi", seconds(5));
   stop(client, "r1", seconds(1));
   EXPECT_EQ(client.outcome("r1"), "aborted");
-  agent.kill();
+  support.kill();
   wait(seconds(100));
   EXPECT_EQ(model.requests().size(), 1U);
 }
@@ -396,32 +389,30 @@ TEST_P(RecoveryOfTurnsTest, BehindAClearNoClientIsToldOfARecovery) {
 }
 
 TEST_P(RecoveryOfTurnsTest, AnEvictionBetweenTwoCallsIsNoInterruption) {
-  auto agent = make();
   Scripted call = asks("look", {{"id", "o1"}});
   call.between = seconds(5);
   model.then_all({call, says({"It costs 5."})});
-  ChatClient client(agent, "tab");
+  ChatClient client(support, "tab");
   say(client, "r1", "what does it cost?", seconds(1));
-  agent.evict(EvictReason::kCodeUpdate, seconds(60));
+  support.evict(EvictReason::kCodeUpdate, seconds(60));
   wait(seconds(60), client);
   EXPECT_EQ(client.shown("r1"), "It costs 5.");
-  EXPECT_EQ(agent.activations(), 2);
-  EXPECT_EQ(agent.call("notes", "recovery"), Json::array());
+  EXPECT_EQ(support.activations(), 2);
+  EXPECT_EQ(support.call("notes", "recovery"), Json::array());
 }
 
 TEST_P(RecoveryOfTurnsTest, ATurnOfTheAgentsCodeHasAKeyAndCanBeWaitedFor) {
-  auto agent = make();
   model.then(says({"one ", "two"}, seconds(5)));
-  const std::string id = agent.call("start", "count", "k1");
-  EXPECT_EQ(agent.call("start", "count", "k1"), id);
+  const std::string id = support.call("start", "count", "k1");
+  EXPECT_EQ(support.call("start", "count", "k1"), id);
   wait(seconds(3));
-  agent.kill();
-  auto waiting = agent.start("wait", id);
+  support.kill();
+  auto waiting = support.start("wait", id);
   wait(seconds(60));
   EXPECT_EQ(waiting.value(), "completed one one two");
-  EXPECT_FALSE(agent.call("go_on").get<std::string>().empty());
+  EXPECT_FALSE(support.call("go_on").get<std::string>().empty());
   wait(seconds(60));
-  EXPECT_EQ(transcript_of(agent).size(), 2U);
+  EXPECT_EQ(transcript_of(support).size(), 2U);
 }
 
 }  // namespace

@@ -24,18 +24,17 @@ class StreamsTest : public Conversation {};
 INSTANTIATE_TEST_SUITE_P(Providers, StreamsTest, each_dialect(), provider_name);
 
 TEST_P(StreamsTest, TenReconnectsInOneStreamMissNothing) {
-  auto agent = make();
   std::vector<std::string> words;
   std::string all;
   for (int i = 0; i < 30; ++i) all += words.emplace_back("w" + std::to_string(i) + " ");
   model.then(says(words, seconds(1)));
   {
-    ChatClient client(agent, "tab");
+    ChatClient client(support, "tab");
     say(client, "r1", "go", seconds(2));
     client.close();
   }
   for (int i = 0; i < 10; ++i) {
-    ChatClient client(agent, "tab");
+    ChatClient client(support, "tab");
     client.resume();
     for (int k = 0; k < 4; ++k) {
       client.read();
@@ -46,7 +45,7 @@ TEST_P(StreamsTest, TenReconnectsInOneStreamMissNothing) {
     EXPECT_FALSE(client.shown("r1").empty());
     client.close();
   }
-  ChatClient client(agent, "tab");
+  ChatClient client(support, "tab");
   client.read();
   wait(seconds(60), client);
   EXPECT_EQ(client.shown("r1"), all);
@@ -54,10 +53,9 @@ TEST_P(StreamsTest, TenReconnectsInOneStreamMissNothing) {
 }
 
 TEST_P(StreamsTest, AnOfferedSocketGetsNothingBeforeItsAcknowledgement) {
-  auto agent = make();
   model.then(says({"one ", "two ", "three "}, seconds(1)));
-  ChatClient sender = talk(agent, "go", std::chrono::milliseconds(1'500));
-  ChatClient late(agent);
+  ChatClient sender = talk(support, "go", std::chrono::milliseconds(1'500));
+  ChatClient late(support);
   late.takes_offers = false;
   late.acknowledge("another");
   wait(seconds(1), late);
@@ -68,12 +66,11 @@ TEST_P(StreamsTest, AnOfferedSocketGetsNothingBeforeItsAcknowledgement) {
 }
 
 TEST_P(StreamsTest, ATabThatWaitsIsToldWhenTheTurnStreams) {
-  auto agent = make();
   model.then(says({"hello"}, seconds(5)));
-  ChatClient sender(agent);
+  ChatClient sender(support);
   sender.ask("r1", Json::array({user_message("u1", "hi")}));
   sender.say("r2", "more");  // waits behind it
-  ChatClient late(agent);
+  ChatClient late(support);
   late.read();
   EXPECT_FALSE(late.frames("cf_agent_stream_pending").empty() &&
                late.frames("cf_agent_stream_resuming").empty());
@@ -112,9 +109,8 @@ TEST_P(StreamsTest, C20_ATabThatWaitsForATurnThatNeverStreamsIsFreed) {
 }
 
 TEST_P(StreamsTest, C21_AFailureIsShownToTheNextTabUntilTheNextMessageOrAClear) {
-  auto agent = make();
   const auto expect_idle = [&] {
-    ChatClient fresh(agent);
+    ChatClient fresh(support);
     fresh.resume();
     wait(seconds(1), fresh);
     const std::vector<Json> told = fresh.frames("cf_agent_stream_resume_none");
@@ -123,11 +119,11 @@ TEST_P(StreamsTest, C21_AFailureIsShownToTheNextTabUntilTheNextMessageOrAClear) 
   };
   model.then_all({cut(says({"half"})), refuses(400, "no")});
   {
-    ChatClient sender = talk(agent, "go", seconds(1));
+    ChatClient sender = talk(support, "go", seconds(1));
     sender.close();
   }
   wait(seconds(100));
-  ChatClient late(agent);
+  ChatClient late(support);
   late.resume();
   late.read();
   wait(seconds(1), late);
@@ -145,15 +141,14 @@ TEST_P(StreamsTest, C21_AFailureIsShownToTheNextTabUntilTheNextMessageOrAClear) 
 }
 
 TEST_P(StreamsTest, ATabThatIsBackAfterTheEndGetsTheTranscript) {
-  auto agent = make();
   model.then(says({"one ", "two"}, seconds(1)));
   {
-    ChatClient client(agent, "tab");
+    ChatClient client(support, "tab");
     say(client, "r1", "go", std::chrono::milliseconds(1'500));
     client.close();
   }
   wait(seconds(60));
-  ChatClient back(agent, "tab");
+  ChatClient back(support, "tab");
   back.read();
   const auto frames = back.frames("cf_agent_chat_messages");
   ASSERT_EQ(frames.size(), 1U);
@@ -162,12 +157,11 @@ TEST_P(StreamsTest, ATabThatIsBackAfterTheEndGetsTheTranscript) {
 }
 
 TEST_P(StreamsTest, AReplacedLibraryLosesNoSocket) {
-  auto agent = make();
   model.then_all({says({"one ", "two ", "three "}, seconds(10)), says({"four"})});
-  ChatClient client = talk(agent, "go", seconds(15));
-  ChatClient offered(agent);
+  ChatClient client = talk(support, "go", seconds(15));
+  ChatClient offered(support);
   offered.takes_offers = false;
-  agent.evict();
+  support.evict();
   wait(seconds(60), client);
   EXPECT_EQ(client.shown("r1"), "one two four");
   EXPECT_EQ(client.outcome("r1"), "completed");
@@ -461,10 +455,9 @@ TEST_F(SlowClientTest, OnceTheNextTurnHasDroppedTheLogItReadsTheTranscript) {
 }
 
 TEST_P(StreamsTest, ATurnThatEndsDuringAReplayLosesNoChunk) {
-  auto agent = make();
   model.then(says({"one ", "two ", "three "}, seconds(1)));
-  ChatClient sender = talk(agent, "go", std::chrono::milliseconds(1'500));
-  ChatClient late(agent);
+  ChatClient sender = talk(support, "go", std::chrono::milliseconds(1'500));
+  ChatClient late(support);
   late.socket().hold(true);
   late.acknowledge("r1");
   wait(seconds(10));
@@ -476,10 +469,9 @@ TEST_P(StreamsTest, ATurnThatEndsDuringAReplayLosesNoChunk) {
 }
 
 TEST_P(StreamsTest, ATabThatDoesNotReadCostsTheOthersNothing) {
-  auto agent = make();
   model.then(says({"one ", "two ", "three "}, seconds(1)));
-  ChatClient client(agent);
-  ChatClient slow(agent);
+  ChatClient client(support);
+  ChatClient slow(support);
   slow.socket().hold(true);
   say(client, "r1", "go", seconds(10));
   EXPECT_EQ(client.outcome("r1"), "completed");

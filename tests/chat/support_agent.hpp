@@ -268,6 +268,8 @@ class Shut : public Support {
 class Conversation : public ::testing::TestWithParam<const char*>, protected Stage {
  protected:
   explicit Conversation(std::string dialect = GetParam()) : Stage(std::move(dialect)) {}
+  // Without options of its own.
+  testing::AgentHandle support = host.create<Support>("support", model.options());
 };
 
 inline auto each_dialect() {

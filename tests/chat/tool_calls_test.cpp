@@ -17,12 +17,11 @@ class ToolsTest : public Conversation {};
 INSTANTIATE_TEST_SUITE_P(Providers, ToolsTest, each_dialect(), provider_name);
 
 TEST_P(ToolsTest, AnUnsafeToolThatMayHaveRunIsNotRunAgain) {
-  auto agent = make();
   model.then_all({asks("send", {{"id", "o1"}}), says({"I cannot tell."})});
-  ChatClient client = talk(agent, "send o1", seconds(3));
-  agent.kill();
+  ChatClient client = talk(support, "send o1", seconds(3));
+  support.kill();
   wait(seconds(60));
-  EXPECT_EQ(agent.call("notes", "send"), Json::array({"o1"}));
+  EXPECT_EQ(support.call("notes", "send"), Json::array({"o1"}));
   ASSERT_EQ(model.requests().size(), 2U);
   EXPECT_TRUE(model.asked_with(1, "may have been executed; verify"));
 }
@@ -148,10 +147,9 @@ TEST_P(ToolsTest, C31_AfterAKillOnlyAnUnsafeToolDoesNotRunAgainAndAKeyedOneHasIt
 }
 
 TEST_P(ToolsTest, WhatTheModelMakesUpHasAResult) {
-  auto agent = make();
   model.then_all(
       {asks("no_such_tool", {{"a", 1}}), asks("look", {{"cents", "text"}}), says({"sorry"})});
-  ChatClient client = talk(agent, "hi", seconds(1));
+  ChatClient client = talk(support, "hi", seconds(1));
   ASSERT_EQ(model.requests().size(), 3U);
   EXPECT_TRUE(model.asked_with(1, "There is no tool of this name."));
   EXPECT_TRUE(model.asked_with(2, "input.cents: expected integer"));

@@ -16,10 +16,9 @@ class TurnTest : public Conversation {};
 INSTANTIATE_TEST_SUITE_P(Providers, TurnTest, each_dialect(), provider_name);
 
 TEST_P(TurnTest, AnAnswerStreamsToItsSenderAndToOtherTabs) {
-  auto agent = make();
   model.then({"Hel", "lo"});
-  ChatClient sender(agent);
-  ChatClient other(agent);
+  ChatClient sender(support);
+  ChatClient other(support);
   sender.say("r1", "hi");
   wait(seconds(1), sender, other);
   EXPECT_EQ(sender.shown("r1"), "Hello");
@@ -28,18 +27,17 @@ TEST_P(TurnTest, AnAnswerStreamsToItsSenderAndToOtherTabs) {
   EXPECT_EQ(sender.done("r1").at("messageIds"), Json::array({"u-r1"}));
   EXPECT_EQ(sender.snapshots(), 0U);
   EXPECT_EQ(other.snapshots(), 2U);
-  EXPECT_EQ(texts_of(agent), (std::vector<std::string>{"hi", "Hello"}));
+  EXPECT_EQ(texts_of(support), (std::vector<std::string>{"hi", "Hello"}));
   const Json first =
       parse_json(sender.frames("cf_agent_use_chat_response").at(0).at("body").get<std::string>());
-  EXPECT_EQ(first.at("messageId"), transcript_of(agent)[1].at("id"));
+  EXPECT_EQ(first.at("messageId"), transcript_of(support)[1].at("id"));
   EXPECT_EQ(model.requests().size(), 1U);
-  EXPECT_EQ(agent.call("notes", "end"), Json::array({"completed"}));
+  EXPECT_EQ(support.call("notes", "end"), Json::array({"completed"}));
 }
 
 TEST_P(TurnTest, AToolRunsAndItsResultGoesToTheModel) {
-  auto agent = make();
   model.then_all({both(says({"I look. "}), asks("look", {{"id", "o1"}})), says({"It costs 5."})});
-  ChatClient client = talk(agent, "what does o1 cost?", seconds(1));
+  ChatClient client = talk(support, "what does o1 cost?", seconds(1));
   EXPECT_EQ(client.shown("r1"), "I look. It costs 5.");
   ASSERT_EQ(model.requests().size(), 2U);
   EXPECT_TRUE(model.asked_with(1, "500"));
@@ -47,47 +45,44 @@ TEST_P(TurnTest, AToolRunsAndItsResultGoesToTheModel) {
 }
 
 TEST_P(TurnTest, AnApprovalSurvivesARestartAndRunsTheToolOnce) {
-  auto agent = make();
   model.then_all({asks("refund", {{"id", "o1"}, {"cents", 5}}), says({"Refunded."})});
   {
-    ChatClient client = talk(agent, "refund o1", seconds(1));
+    ChatClient client = talk(support, "refund o1", seconds(1));
     EXPECT_EQ(client.outcome("r1"), "completed");
   }
-  agent.kill();
+  support.kill();
   host.advance(std::chrono::hours(24));
-  EXPECT_EQ(agent.call("notes", "refund"), Json::array());
-  const Json asked = transcript_of(agent)[1].at("parts").back();
+  EXPECT_EQ(support.call("notes", "refund"), Json::array());
+  const Json asked = transcript_of(support)[1].at("parts").back();
   EXPECT_EQ(asked.at("state"), "approval-requested");
-  ChatClient client(agent, "back");
+  ChatClient client(support, "back");
   client.approve(asked.at("toolCallId"), true);
   client.resume();
   wait(seconds(2), client);
   wait(seconds(2), client);
-  EXPECT_EQ(agent.call("notes", "refund"), Json::array({"o1"}));
-  EXPECT_EQ(texts_of(agent), (std::vector<std::string>{"refund o1", "Refunded."}));
+  EXPECT_EQ(support.call("notes", "refund"), Json::array({"o1"}));
+  EXPECT_EQ(texts_of(support), (std::vector<std::string>{"refund o1", "Refunded."}));
   EXPECT_EQ(model.requests().size(), 2U);
 }
 
 TEST_P(TurnTest, ADeniedCallHasAResultForTheModel) {
-  auto agent = make();
   model.then_all({asks("refund", {{"id", "o1"}, {"cents", 5}}), says({"As you like."})});
-  ChatClient client = talk(agent, "refund o1", seconds(1));
-  client.approve(transcript_of(agent)[1].at("parts").back().at("toolCallId"), false);
+  ChatClient client = talk(support, "refund o1", seconds(1));
+  client.approve(transcript_of(support)[1].at("parts").back().at("toolCallId"), false);
   host.advance(seconds(2));
-  EXPECT_EQ(agent.call("notes", "refund"), Json::array());
-  EXPECT_EQ(text_of(transcript_of(agent)[1]), "As you like.");
+  EXPECT_EQ(support.call("notes", "refund"), Json::array());
+  EXPECT_EQ(text_of(transcript_of(support)[1]), "As you like.");
 }
 
 TEST_P(TurnTest, AToolOfTheClientContinuesInTheSameMessage) {
-  auto agent = make();
   const Scripted calls =
       both(both(asks("where", {{"a", 1}}), asks("where", {{"a", 2}})), asks("where", {{"a", 3}}));
   model.then_all({calls, says({"You are in Rome."})});
-  ChatClient client(agent);
+  ChatClient client(support);
   client.ask_where("r1", "where am I?");
   wait(seconds(1), client);
   EXPECT_EQ(client.outcome("r1"), "completed");
-  const std::vector<Json> asked = calls_of(transcript_of(agent)[1]);
+  const std::vector<Json> asked = calls_of(transcript_of(support)[1]);
   ASSERT_EQ(asked.size(), 3U);
   for (const Json& call : asked) {
     const std::string id = call.at("toolCallId");
@@ -100,7 +95,7 @@ TEST_P(TurnTest, AToolOfTheClientContinuesInTheSameMessage) {
   host.advance(seconds(1));
   EXPECT_EQ(model.requests().size(), 2U);
   EXPECT_FALSE(model.asked_with(1, "Paris"));
-  EXPECT_EQ(texts_of(agent), (std::vector<std::string>{"where am I?", "You are in Rome."}));
+  EXPECT_EQ(texts_of(support), (std::vector<std::string>{"where am I?", "You are in Rome."}));
 }
 
 // What a provider has sealed in its thoughts comes from a stream, is in the table over a kill, and
