@@ -9,12 +9,12 @@ namespace hearth::config {
 namespace {
 
 TEST(DefinitionsTest, ADefinitionIsAClassFile) {
-  const auto read = read_definition(
-      R"({"class":"counter","idle_timeout_seconds":0.5,"alarms":{"max_alarms":5}})");
-  ASSERT_TRUE(read) << read.error().message;
-  EXPECT_EQ(read->agent_class, "counter");
+  const auto read =
+      read_definition(R"({"class":"counter","idle_timeout_seconds":0.5,"alarms":{"max_alarms":5}})")
+          .value();
+  EXPECT_EQ(read.agent_class, "counter");
   EXPECT_EQ(
-      read->text,
+      read.text,
       R"({"alarms":{"max_alarms":5},"class":"counter","idle_timeout":"500ms","objects":true})");
   EXPECT_NE(read_definition(R"({"class":"c","objects":false})")->text.find("false"),
             std::string::npos);
@@ -31,7 +31,6 @@ TEST(DefinitionsTest, CredentialsAreNamesOfTheServerFile) {
   for (const auto& [secrets, reason] : cases) {
     const auto read = read_definition(
         R"({"class":"c","egress":{"secrets":)" + std::string(secrets) + "}}", server);
-    ASSERT_FALSE(read) << secrets;
     EXPECT_NE(read.error().message.find(reason), std::string::npos) << read.error().message;
   }
 }
@@ -51,7 +50,6 @@ TEST(DefinitionsTest, WhatIsNoneIsRefusedWithItsReason) {
   };
   for (const auto& [body, reason] : cases) {
     const auto read = read_definition(body);
-    ASSERT_FALSE(read) << body;
     EXPECT_EQ(read.error().code, Errc::kInvalidArgument) << body;
     EXPECT_NE(read.error().message.find(reason), std::string::npos) << read.error().message;
   }

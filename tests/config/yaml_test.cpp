@@ -30,16 +30,15 @@ std::string only_mistake(std::string_view text) {
 }
 
 TEST(YamlTest, KeysAndValuesKnowTheirPlaces) {
-  const auto root = parse("# comment\na: 1\nb:\n  c: [x, 'y']\n").root;
-  ASSERT_TRUE(root);
-  ASSERT_EQ(root->kind, Kind::kMapping);
-  ASSERT_EQ(root->entries.size(), 2U);
-  const YamlEntry& a = root->entries[0];
+  const auto root = parse("# comment\na: 1\nb:\n  c: [x, 'y']\n").root.value();
+  ASSERT_EQ(root.kind, Kind::kMapping);
+  ASSERT_EQ(root.entries.size(), 2U);
+  const YamlEntry& a = root.entries[0];
   EXPECT_EQ(a.key, "a");
   EXPECT_EQ(a.at, (Position{2, 1}));
   EXPECT_EQ(a.value.text, "1");
   EXPECT_EQ(a.value.at, (Position{2, 4}));
-  const YamlEntry& c = root->entries[1].value.entries.at(0);
+  const YamlEntry& c = root.entries[1].value.entries.at(0);
   EXPECT_EQ(c.at, (Position{4, 3}));
   ASSERT_EQ(c.value.kind, Kind::kList);
   EXPECT_FALSE(c.value.items.at(0).is_quoted);
@@ -48,17 +47,15 @@ TEST(YamlTest, KeysAndValuesKnowTheirPlaces) {
 }
 
 TEST(YamlTest, NothingStandsWhereItsKeyStands) {
-  const auto root = parse("a:\n\n\nb: ~\n").root;
-  ASSERT_TRUE(root);
-  EXPECT_EQ(root->entries.at(0).value.kind, Kind::kNull);
-  EXPECT_EQ(root->entries.at(0).value.at, (Position{1, 1}));
-  EXPECT_EQ(root->entries.at(1).value.at, (Position{4, 1}));
+  const auto root = parse("a:\n\n\nb: ~\n").root.value();
+  EXPECT_EQ(root.entries.at(0).value.kind, Kind::kNull);
+  EXPECT_EQ(root.entries.at(0).value.at, (Position{1, 1}));
+  EXPECT_EQ(root.entries.at(1).value.at, (Position{4, 1}));
 }
 
 TEST(YamlTest, QuotedWordsAndBlocksAreText) {
-  const auto root = parse("a: 'null'\nb: \"~\"\nc: |\n  5\n").root;
-  ASSERT_TRUE(root);
-  for (const YamlEntry& entry : root->entries) {
+  const auto root = parse("a: 'null'\nb: \"~\"\nc: |\n  5\n").root.value();
+  for (const YamlEntry& entry : root.entries) {
     EXPECT_EQ(entry.value.kind, Kind::kScalar) << entry.key;
     EXPECT_TRUE(entry.value.is_quoted) << entry.key;
   }
@@ -157,9 +154,8 @@ TEST(YamlTest, AnOpenQuoteIsAMistake) {
 }
 
 TEST(YamlTest, ABlockKeepsItsLastLine) {
-  const auto root = parse("a: |\n  one\n  two").root;
-  ASSERT_TRUE(root);
-  EXPECT_EQ(root->entries.at(0).value.text, "one\ntwo\n");
+  const auto root = parse("a: |\n  one\n  two").root.value();
+  EXPECT_EQ(root.entries.at(0).value.text, "one\ntwo\n");
 }
 
 TEST(YamlTest, RefusesWhatIsNoText) {

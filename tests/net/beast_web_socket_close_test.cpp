@@ -12,45 +12,35 @@ namespace {
 
 using hearth::testing::Frame;
 using hearth::testing::RawClient;
+using hearth::testing::SocketClient;
 using namespace std::chrono_literals;
 
 class WebSocketCloseTest : public ServerFixture {};
 
 TEST_F(WebSocketCloseTest, ReciprocatesThePeersClose) {
   start();
-  RawClient client(port());
-  client.upgrade();
+  SocketClient client(port());
   client.send(RawClient::close_frame(4001, "enough"));
   EXPECT_EQ(client.read_frame().close_code(), 4001);
   EXPECT_TRUE(client.at_end());
-  const Closed closed = closed_.wait();
-  EXPECT_EQ(closed.code, 4001);
-  EXPECT_EQ(closed.reason, "enough");
-  EXPECT_TRUE(closed.was_clean);
+  EXPECT_EQ(closed_.wait(), (Closed{4001, "enough", true}));
 }
 
 TEST_F(WebSocketCloseTest, ReportsACloseWithoutACodeAs1005) {
   start();
-  RawClient client(port());
-  client.upgrade();
+  SocketClient client(port());
   client.send(RawClient::frame(8, ""));
   EXPECT_EQ(client.read_frame().opcode, 8);
-  const Closed closed = closed_.wait();
-  EXPECT_EQ(closed.code, kCloseNoCode);
-  EXPECT_TRUE(closed.was_clean);
+  EXPECT_EQ(closed_.wait(), (Closed{kCloseNoCode, "", true}));
 }
 
 TEST_F(WebSocketCloseTest, ReportsALostConnectionAs1006) {
   start();
-  RawClient client(port());
-  client.upgrade();
+  SocketClient client(port());
   client.close();
-  const Closed closed = closed_.wait();
-  EXPECT_EQ(closed.code, kCloseAbnormal);
-  EXPECT_FALSE(closed.was_clean);
+  EXPECT_EQ(closed_.wait(), (Closed{kCloseAbnormal, "connection lost", false}));
 
-  RawClient rude(port());
-  rude.upgrade();
+  SocketClient rude(port());
   rude.reset_on_close();
   rude.close();
   EXPECT_EQ(closed_.wait().code, kCloseAbnormal);
@@ -64,8 +54,7 @@ TEST_F(WebSocketCloseTest, CloseSendsWhatWasSentBeforeAndWaitsForTheAnswer) {
     socket.close(4003, "only the first call counts");
   };
   start();
-  RawClient client(port());
-  client.upgrade();
+  SocketClient client(port());
   client.send(RawClient::text_frame("go") + RawClient::text_frame("not delivered any more"));
   EXPECT_EQ(client.read_text(), "last words");
   const Frame close = client.read_frame();
@@ -73,23 +62,17 @@ TEST_F(WebSocketCloseTest, CloseSendsWhatWasSentBeforeAndWaitsForTheAnswer) {
   EXPECT_EQ(close.close_reason(), "done here");
   EXPECT_EQ(closed_.count(), 0U) << "the peer has not answered yet";
   client.send(RawClient::close_frame(4002, "fine"));
-  const Closed closed = closed_.wait();
-  EXPECT_EQ(closed.code, 4002);
-  EXPECT_EQ(closed.reason, "fine");
-  EXPECT_TRUE(closed.was_clean);
+  EXPECT_EQ(closed_.wait(), (Closed{4002, "fine", true}));
   EXPECT_TRUE(client.at_end());
 }
 
 TEST_F(WebSocketCloseTest, APeerThatDoesNotAnswerACloseIsCut) {
   options_.close_timeout = 40ms;
   start();
-  RawClient client(port());
-  client.upgrade();
+  SocketClient client(port());
   const auto socket = opened_.wait();
   loops_->run_on(0, [&] { socket->close(1000, ""); });
-  const Closed closed = closed_.wait();
-  EXPECT_EQ(closed.code, kCloseAbnormal);
-  EXPECT_FALSE(closed.was_clean);
+  EXPECT_EQ(closed_.wait(), (Closed{kCloseAbnormal, "connection cut", false}));
   EXPECT_EQ(client.read_frame().close_code(), 1000);
   EXPECT_TRUE(client.at_end());
 }
@@ -97,14 +80,12 @@ TEST_F(WebSocketCloseTest, APeerThatDoesNotAnswerACloseIsCut) {
 TEST_F(WebSocketCloseTest, CodesThatMustNotBeSentBecome1011AndLongReasonsAreCut) {
   start();
   for (const int code : {0, 999, 1004, 1005, 1006, 1015, 2999, 5000}) {
-    RawClient client(port());
-    client.upgrade();
+    SocketClient client(port());
     const auto socket = opened_.wait();
     loops_->run_on(0, [&] { socket->close(static_cast<std::uint16_t>(code), ""); });
     EXPECT_EQ(client.read_frame().close_code(), 1011) << code;
   }
-  RawClient client(port());
-  client.upgrade();
+  SocketClient client(port());
   const auto socket = opened_.wait();
   loops_->run_on(0, [&] { socket->close(1000, std::string(122, 'a') + "\xC3\xA9" + "tail"); });
   EXPECT_EQ(client.read_frame().close_reason(), std::string(122, 'a'));
@@ -114,8 +95,7 @@ TEST_F(WebSocketCloseTest, AbortCutsAndReportsFromOutsideTheCall) {
   std::atomic<bool> inside = false;
   std::atomic<bool> reported_inside = false;
   start();
-  RawClient client(port());
-  client.upgrade();
+  SocketClient client(port());
   const auto socket = opened_.wait();
   loops_->run_on(0, [&] {
     inside = true;
@@ -132,8 +112,7 @@ TEST_F(WebSocketCloseTest, AbortCutsAndReportsFromOutsideTheCall) {
 
 TEST_F(WebSocketCloseTest, AfterTheEndEveryMemberDoesNothing) {
   start();
-  RawClient client(port());
-  client.upgrade();
+  SocketClient client(port());
   const auto socket = opened_.wait();
   client.close();
   closed_.wait();

@@ -14,65 +14,66 @@ namespace {
 
 using hearth::testing::Frame;
 using hearth::testing::RawClient;
+using hearth::testing::SocketClient;
 using namespace std::chrono_literals;
 
-class WebSocketPatienceTest : public ServerFixture {};
+class WebSocketPatienceTest : public ServerFixture {
+ protected:
+  static constexpr std::size_t kPayload = 64 * 1024;
+
+  void start_with_a_short_queue() {
+    options_.send_queue = 4 * kPayload;
+    start();
+  }
+  struct Flood {
+    std::size_t accepted = 0;  // messages
+    std::size_t most = 0;      // bytes that waited
+  };
+  // Messages to the client that has connected last, until the server gives it up. The system's own
+  // buffers are megabytes and differ by machine.
+  Flood flood_until_closed() {
+    const auto socket = opened_.wait();
+    const std::string payload(kPayload, 'x');
+    Flood flood;
+    for (int i = 0; i < 2000 && closed_.count() == 0; ++i) {
+      loops_->run_on(0, [&] {
+        if (socket->is_open()) ++flood.accepted;
+        socket->send(payload, true);
+        flood.most = std::max(flood.most, socket->buffered());
+      });
+    }
+    return flood;
+  }
+};
 
 // ---- slow peers ---------------------------------------------------------------------------------
 
 TEST_F(WebSocketPatienceTest, AClientThatDoesNotReadIsEndedWith1013) {
-  options_.send_queue = 256 * 1024;
   options_.close_timeout = 200ms;
-  start();
-  RawClient client(port(), 4096);
-  client.upgrade();
-  const auto socket = opened_.wait();
-  const std::string payload(64 * 1024, 'x');
-  std::size_t most = 0;
-  int accepted = 0;
-  // The system's own buffers are megabytes and differ by machine: send until it is enough.
-  for (int i = 0; i < 2000 && closed_.count() == 0; ++i) {
-    loops_->run_on(0, [&] {
-      if (socket->is_open()) ++accepted;
-      socket->send(payload, true);
-      most = std::max(most, socket->buffered());
-    });
-  }
-  const Closed closed = closed_.wait();
-  EXPECT_EQ(closed.code, 1013);
-  EXPECT_EQ(closed.reason, "client reads too slowly");
-  EXPECT_FALSE(closed.was_clean);
-  EXPECT_LE(most, options_.send_queue + payload.size() + 200);
-  EXPECT_GT(accepted, 4);
+  start_with_a_short_queue();
+  SocketClient client(port(), 4096);
+  const Flood flood = flood_until_closed();
+  EXPECT_EQ(closed_.wait(), (Closed{1013, "client reads too slowly", false}));
+  EXPECT_LE(flood.most, options_.send_queue + kPayload + 200);
+  EXPECT_GT(flood.accepted, 4U);
 }
 
 TEST_F(WebSocketPatienceTest, ASlowClientThatReadsAfterAllGetsEverythingAndThe1013) {
-  options_.send_queue = 256 * 1024;
-  start();
-  RawClient client(port(), 4096);
-  client.upgrade();
-  const auto socket = opened_.wait();
-  const std::string payload(64 * 1024, 'x');
-  std::size_t accepted = 0;
-  for (int i = 0; i < 2000 && closed_.count() == 0; ++i) {
-    loops_->run_on(0, [&] {
-      if (socket->is_open()) ++accepted;
-      socket->send(payload, true);
-    });
-  }
+  start_with_a_short_queue();
+  SocketClient client(port(), 4096);
+  const Flood flood = flood_until_closed();
   EXPECT_EQ(closed_.wait().code, 1013);
   Frame frame;
   std::size_t received = 0;
   while ((frame = client.read_frame()).opcode == 1) ++received;
-  EXPECT_EQ(received, accepted);
+  EXPECT_EQ(received, flood.accepted);
   EXPECT_EQ(frame.close_code(), 1013);
 }
 
 TEST_F(WebSocketPatienceTest, OneMessageMayBeLargerThanTheQueue) {
   options_.send_queue = 1000;
   start();
-  RawClient client(port(), 4096);
-  client.upgrade();
+  SocketClient client(port(), 4096);
   const auto socket = opened_.wait();
   loops_->run_on(0, [&] {
     socket->send("a greeting", true);  // still waits then
@@ -91,8 +92,7 @@ TEST_F(WebSocketPatienceTest, AWaitForAPeerThatDoesNotReadEndsWhenEitherSideClos
   options_.close_timeout = 60s;
   start();
   for (const bool by_peer : {false, true}) {
-    RawClient client(port(), 4096);
-    client.upgrade();
+    SocketClient client(port(), 4096);
     const auto socket = opened_.wait();
     Events<bool> drained;
     loops_->run_on(0, [&] {
@@ -122,8 +122,7 @@ TEST_F(WebSocketPatienceTest, PingsWhoseAnswersAreNotReadAreNotReadEither) {
   options_.send_queue = 256 * 1024;
   options_.rate_window = 300ms;
   start();
-  RawClient client(port(), 4096);
-  client.upgrade();
+  SocketClient client(port(), 4096);
   const auto socket = opened_.wait();
   std::string pings;
   for (int i = 0; i < 500; ++i) pings += RawClient::frame(9, std::string(125, 'p'));
@@ -134,9 +133,7 @@ TEST_F(WebSocketPatienceTest, PingsWhoseAnswersAreNotReadAreNotReadEither) {
     loops_->run_on(0, [&] { most = std::max(most, socket->buffered()); });
     sent = client.send_some(std::string_view(pings).substr(place));
   }
-  const Closed closed = closed_.wait();
-  EXPECT_EQ(closed.code, 1013);
-  EXPECT_EQ(closed.reason, "client reads too slowly");
+  EXPECT_EQ(closed_.wait(), (Closed{1013, "client reads too slowly", false}));
   EXPECT_GT(most, 0U);
   EXPECT_LT(most, options_.send_queue);
   EXPECT_EQ(dropped("reads_slowly"), 1);
@@ -147,8 +144,7 @@ TEST_F(WebSocketPatienceTest, AMessageThatTricklesEndsWith1013) {
   options_.min_rate = std::size_t{100} << 20;
   start();
   for (const bool in_fragments : {false, true}) {
-    RawClient client(port());
-    client.upgrade();
+    SocketClient client(port());
     const std::string whole = RawClient::text_frame(std::string(400'000, 'x'));
     client.send(in_fragments ? RawClient::frame(1, "x", false) : whole.substr(0, 100));
     for (std::size_t at = 100; !client.has_unread(); ++at) {
@@ -170,8 +166,7 @@ TEST_F(WebSocketPatienceTest, AFrameHeadOrAPingThatTricklesEndsWith1013) {
   const std::string head = RawClient::frame(2, std::string(100'000, 'x')).substr(0, 13);
   const std::string ping = RawClient::frame(9, std::string(125, 'p')).substr(0, 130);
   for (const std::string& part : {head, ping, head.substr(0, 1), ping.substr(0, 7)}) {
-    RawClient client(port());
-    client.upgrade();
+    SocketClient client(port());
     client.send(RawClient::frame(9, ""));  // an earlier whole frame does not help
     EXPECT_EQ(client.read_frame().opcode, 10);
     for (std::size_t at = 0; at < part.size() && client.send(part.substr(at, 1)); ++at) {
@@ -185,19 +180,16 @@ TEST_F(WebSocketPatienceTest, AFrameHeadOrAPingThatTricklesEndsWith1013) {
 TEST_F(WebSocketPatienceTest, WhileMemoryIsOverdrawnLargeMessagesEndWith1013AndSmallOnesAreServed) {
   memory_limit_ = 100'000;
   start();
-  RawClient first(port());
-  first.upgrade();
+  SocketClient first(port());
   const std::string large = RawClient::text_frame(std::string(200'000, 'x'));
   first.send(std::string_view(large).substr(0, 99'000));
   while (memory_->used() < 90'000) std::this_thread::yield();
-  RawClient second(port());
-  second.upgrade();
+  SocketClient second(port());
   second.send(std::string_view(large).substr(0, 50'000));
   EXPECT_EQ(second.read_frame().close_code(), 1013);
   EXPECT_EQ(closed_.wait().reason, "the server is short of memory: try again later");
   EXPECT_EQ(dropped("memory"), 1);
-  RawClient small(port());
-  small.upgrade();
+  SocketClient small(port());
   small.send(RawClient::text_frame("hello"));
   EXPECT_EQ(small.read_text(), "hello");
 }
@@ -237,8 +229,7 @@ TEST_F(WebSocketPatienceTest, PausedReadingDeliversNothingUntilResumedAndLosesNo
     if (payload == "pause") socket.pause_reading();
   };
   start();
-  RawClient client(port());
-  client.upgrade();
+  SocketClient client(port());
   const auto socket = opened_.wait();
   client.send(RawClient::text_frame("pause") + RawClient::text_frame("1") +
               RawClient::text_frame("2"));
@@ -267,8 +258,7 @@ TEST_F(WebSocketPatienceTest, PausedReadingDeliversNothingUntilResumedAndLosesNo
 TEST_F(WebSocketPatienceTest, AClosingSocketThatWasPausedStillFinishesItsHandshake) {
   on_open_ = [](WebSocket& socket) { socket.pause_reading(); };
   start();
-  RawClient client(port());
-  client.upgrade();
+  SocketClient client(port());
   client.send(RawClient::text_frame("never read"));
   const auto socket = opened_.wait();
   loops_->run_on(0, [&] { socket->close(4005, ""); });
@@ -283,12 +273,9 @@ TEST_F(WebSocketPatienceTest, ASilentPeerIsPingedAndThenDropped) {
   options_.ping_interval = 40ms;
   options_.ping_timeout = 40ms;
   start();
-  RawClient client(port());
-  client.upgrade();
+  SocketClient client(port());
   EXPECT_EQ(client.read_frame().opcode, 9);
-  const Closed closed = closed_.wait();
-  EXPECT_EQ(closed.code, kCloseAbnormal);
-  EXPECT_FALSE(closed.was_clean);
+  EXPECT_EQ(closed_.wait(), (Closed{kCloseAbnormal, "no answer to a ping", false}));
   EXPECT_TRUE(client.at_end());
 }
 
@@ -296,8 +283,7 @@ TEST_F(WebSocketPatienceTest, APeerThatAnswersPingsStays) {
   options_.ping_interval = 20ms;
   options_.ping_timeout = 200ms;
   start();
-  RawClient client(port());
-  client.upgrade();
+  SocketClient client(port());
   for (int i = 0; i < 5; ++i) {
     const Frame ping = client.read_frame();
     ASSERT_EQ(ping.opcode, 9);
@@ -315,8 +301,7 @@ TEST_F(WebSocketPatienceTest, WithoutPingsASilentPeerStays) {
   options_.ping_timeout = 10ms;
   options_.http_idle_timeout = 20ms;
   start();
-  RawClient silent(port());
-  silent.upgrade();
+  SocketClient silent(port());
   opened_.wait();
 
   // Clients that are dropped for idling show that several sweeps have passed.
@@ -334,16 +319,12 @@ TEST_F(WebSocketPatienceTest, APeerThatEndsWhileReadingIsPausedIsNoticed) {
   options_.close_timeout = 20ms;  // so that the sweep is quick
   on_open_ = [](WebSocket& socket) { socket.pause_reading(); };
   start();
-  RawClient leaving(port());
-  leaving.upgrade();
+  SocketClient leaving(port());
   opened_.wait();
   leaving.close();
-  Closed closed = closed_.wait();
-  EXPECT_EQ(closed.code, kCloseAbnormal);
-  EXPECT_FALSE(closed.was_clean);
+  EXPECT_EQ(closed_.wait(), (Closed{kCloseAbnormal, "connection lost", false}));
 
-  RawClient rude(port());
-  rude.upgrade();
+  SocketClient rude(port());
   opened_.wait();
   rude.reset_on_close();
   rude.close();
@@ -359,16 +340,14 @@ TEST_F(WebSocketPatienceTest, APeerThatEndsWhileReadingIsPausedIsStillHeardIfRea
   };
   on_open_ = [](WebSocket& socket) { socket.pause_reading(); };
   start();
-  RawClient client(port());
-  client.upgrade();
+  SocketClient client(port());
   const auto socket = opened_.wait();
   client.send(RawClient::text_frame("one") + RawClient::text_frame("two"));
   client.close();
 
   // Another client that leaves without a close frame shows that several sweeps have passed.
   for (int i = 0; i < 3; ++i) {
-    RawClient silent(port());
-    silent.upgrade();
+    SocketClient silent(port());
     opened_.wait();
     silent.close();
     closed_.wait();
@@ -386,8 +365,7 @@ TEST_F(WebSocketPatienceTest, APeerThatHasEndedIsNotHeldForItsMessagesForEver) {
   on_message_ = [](WebSocket&, std::string_view, bool) { ADD_FAILURE() << "delivered in a pause"; };
   on_open_ = [](WebSocket& socket) { socket.pause_reading(); };
   start();
-  RawClient client(port());
-  client.upgrade();
+  SocketClient client(port());
   client.send(RawClient::text_frame("one") + RawClient::text_frame("two"));
   client.close();
   EXPECT_EQ(closed_.wait().code, kCloseAbnormal);
@@ -398,15 +376,13 @@ TEST_F(WebSocketPatienceTest, APausedSocketIsNotDroppedForSilence) {
   options_.ping_timeout = 10ms;
   on_open_ = [](WebSocket& socket) { socket.pause_reading(); };
   start();
-  RawClient paused(port());
-  paused.upgrade();
+  SocketClient paused(port());
   const auto socket = opened_.wait();
 
   // A second client that is dropped shows that the time-outs have passed, several times over.
   on_open_ = nullptr;
   for (int i = 0; i < 3; ++i) {
-    RawClient silent(port());
-    silent.upgrade();
+    SocketClient silent(port());
     EXPECT_EQ(closed_.wait().code, kCloseAbnormal);
   }
   EXPECT_EQ(closed_.count(), 3U);

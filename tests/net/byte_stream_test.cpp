@@ -130,6 +130,30 @@ class ByteStreamTest : public ::testing::Test {
                                error_ = error;
                              });
   }
+  void read_and_settle(std::size_t room = 4) {
+    read(room);
+    settle();
+  }
+  void hear(std::string_view bytes) {
+    stream_->peer_says(bytes);
+    settle();
+  }
+  void hear_the_end() {
+    stream_->peer_ends();
+    settle();
+  }
+  void make_room(std::size_t bytes) {
+    stream_->make_room(bytes);
+    settle();
+  }
+  void append_soon(std::string_view bytes) {
+    stream_->append(bytes);
+    stream_->flush_soon();
+  }
+  void expect_closed() const {
+    EXPECT_TRUE(stream_->wire_closed);
+    EXPECT_EQ(closed_, 1);
+  }
   void finish(Linger linger, ByteStream::MaySay may_say = nullptr) {
     stream_->finish(linger, [this] { ++closed_; }, std::move(may_say));
   }
@@ -137,8 +161,7 @@ class ByteStreamTest : public ::testing::Test {
   void talk(std::size_t bytes) {
     const std::string piece(16 * 1024, 'x');
     for (std::size_t said = 0; said < bytes; said += piece.size()) {
-      stream_->peer_says(piece);
-      settle();
+      hear(piece);
       ASSERT_FALSE(stream_->wire_closed) << said << ": what was read before does not count";
     }
   }
@@ -163,8 +186,7 @@ TEST_F(ByteStreamTest, LastWordsOfTheStreamThatFindNoRoomLeaveWhenThereIs) {
   settle();
   EXPECT_FALSE(stream_->send_ended);
   EXPECT_EQ(closed_, 0);
-  stream_->make_room(1);
-  settle();
+  make_room(1);
   EXPECT_TRUE(stream_->send_ended);
   EXPECT_EQ(closed_, 1);
 }
@@ -177,14 +199,9 @@ TEST_F(ByteStreamTest, NothingLeavesWithoutAFlush) {
 }
 
 TEST_F(ByteStreamTest, WhatOneTurnAppendsLeavesInOneSend) {
-  stream_->append("a");
-  stream_->flush_soon();
-  stream_->append("b");
-  stream_->flush_soon();
-  asio::post(loop_, [this] {
-    stream_->append("c");
-    stream_->flush_soon();
-  });
+  append_soon("a");
+  append_soon("b");
+  asio::post(loop_, [this] { append_soon("c"); });
   settle();
   EXPECT_EQ(stream_->sent, Sends{"abc"});
   EXPECT_EQ(stream_->sends(), 1U);
@@ -193,39 +210,34 @@ TEST_F(ByteStreamTest, WhatOneTurnAppendsLeavesInOneSend) {
 }
 
 TEST_F(ByteStreamTest, ASingleAppendLeavesAtTheFirstHop) {
-  stream_->append("a");
-  stream_->flush_soon();
+  append_soon("a");
   loop_.restart();
   loop_.poll_one();
   EXPECT_EQ(stream_->sent, Sends{"a"});
 }
 
-TEST_F(ByteStreamTest, GatheringIsBoundedInTurns) {
-  int turns = 0;
-  const std::function<void()> go_on = [&] {
-    if (++turns > 100) return;
-    stream_->append("x");
-    stream_->flush_soon();
-    asio::post(loop_, go_on);
+TEST_F(ByteStreamTest, GatheringIsBoundedInTurnsAndInBytes) {
+  struct Case {
+    int turns;
+    std::string each_turn;
+    std::size_t most;  // of one send
   };
-  asio::post(loop_, go_on);
-  settle();
-  ASSERT_GE(stream_->sent.size(), 2U) << "everything waited for the last append";
-  for (const std::string& each : stream_->sent) EXPECT_LE(each.size(), TurnEnd::kMostTurns + 3U);
-}
-
-TEST_F(ByteStreamTest, GatheringIsBoundedInBytes) {
-  int turns = 0;
-  const std::function<void()> go_on = [&] {
-    if (++turns > 10) return;
-    stream_->append(std::string(ByteStream::kMostGathered / 2, 'x'));
-    stream_->flush_soon();
-    asio::post(loop_, go_on);
+  const Case cases[] = {
+      {100, "x", TurnEnd::kMostTurns + 3U},
+      {10, std::string(ByteStream::kMostGathered / 2, 'x'), ByteStream::kMostGathered * 3 / 2},
   };
-  asio::post(loop_, go_on);
-  settle();
-  for (const std::string& each : stream_->sent) {
-    EXPECT_LE(each.size(), ByteStream::kMostGathered * 3 / 2);
+  for (const Case& param : cases) {
+    int turns = 0;
+    const std::function<void()> go_on = [&] {
+      if (++turns > param.turns) return;
+      append_soon(param.each_turn);
+      asio::post(loop_, go_on);
+    };
+    stream_->sent.clear();
+    asio::post(loop_, go_on);
+    settle();
+    EXPECT_GE(stream_->sent.size(), 2U) << "everything waited for the last append";
+    for (const std::string& sent : stream_->sent) EXPECT_LE(sent.size(), param.most);
   }
 }
 
@@ -237,8 +249,7 @@ TEST_F(ByteStreamTest, ReadingSendsWhatWasAppendedFirst) {
 
 TEST_F(ByteStreamTest, AnswersWaitWhileThePeersBytesAreAlreadyThere) {
   stream_->peer_says("12345678abc");
-  read();
-  settle();
+  read_and_settle();
   EXPECT_EQ(got_, "1234");
   stream_->append("one ");
   read();
@@ -247,19 +258,16 @@ TEST_F(ByteStreamTest, AnswersWaitWhileThePeersBytesAreAlreadyThere) {
   loop_.poll_one();
   EXPECT_EQ(got_, "5678");
   stream_->append("two");
-  read();
-  settle();
+  read_and_settle();
   EXPECT_EQ(got_, "abc");
   EXPECT_EQ(stream_->sent, Sends{"one two"});
 }
 
 TEST_F(ByteStreamTest, AnswersLeaveEvenIfTheReaderStopsInTheMiddle) {
   stream_->peer_says("12345678");
-  read();
-  settle();
+  read_and_settle();
   stream_->append("one");
-  read();
-  settle();  // and no further read
+  read_and_settle();  // and no further read
   EXPECT_EQ(stream_->sent, Sends{"one"});
 }
 
@@ -270,27 +278,22 @@ TEST_F(ByteStreamTest, PreloadedBytesAreReadFirst) {
   EXPECT_FALSE(got_) << "completed inside the call";
   settle();
   EXPECT_EQ(got_, "earl");
-  read();
-  settle();
+  read_and_settle();
   EXPECT_EQ(got_, "y");
-  read();
-  settle();
+  read_and_settle();
   EXPECT_EQ(got_, "late");
 }
 
 TEST_F(ByteStreamTest, TellsHowMuchHasArrivedOnce) {
   stream_->preload("early");
   stream_->peer_says("12345678ab");
-  read(8);
-  settle();
+  read_and_settle(8);
   EXPECT_EQ(stream_->take_arrived(), 0U) << "somebody has read, and was charged, before";
-  read(8);
-  settle();
+  read_and_settle(8);
   EXPECT_EQ(stream_->take_arrived(), 8U);
   EXPECT_EQ(stream_->take_arrived(), 0U);
   stream_->append("x");  // the next read is made at once, since the last one was filled
-  read(8);
-  settle();
+  read_and_settle(8);
   EXPECT_EQ(got_, "ab");
   EXPECT_EQ(stream_->take_arrived(), 2U);
 }
@@ -299,8 +302,7 @@ TEST_F(ByteStreamTest, TellsWhetherAnythingWasHeard) {
   EXPECT_FALSE(stream_->take_heard());
   read();
   EXPECT_TRUE(stream_->reading());
-  stream_->peer_says("x");
-  settle();
+  hear("x");
   EXPECT_FALSE(stream_->reading());
   EXPECT_TRUE(stream_->take_heard());
   EXPECT_FALSE(stream_->take_heard());
@@ -314,10 +316,8 @@ TEST_F(ByteStreamTest, TheRestOfAPartialSendFollowsWhenThereIsRoom) {
   stream_->append("gh");
   stream_->flush();
   EXPECT_EQ(stream_->sent, Sends{"ab"}) << "a full system is not asked again";
-  stream_->make_room(3);
-  settle();
-  stream_->make_room(100);
-  settle();
+  make_room(3);
+  make_room(100);
   EXPECT_EQ(stream_->sent, (Sends{"ab", "cde", "fgh"}));
   EXPECT_EQ(stream_->buffered(), 0U);
 }
@@ -329,8 +329,7 @@ TEST_F(ByteStreamTest, ALongQueueKeepsItsOrderWhileItIsShortened) {
   stream_->append(all);
   stream_->flush();
   for (int i = 0; i < 50 && stream_->buffered() != 0; ++i) {
-    stream_->make_room(20'000);
-    settle();
+    make_room(20'000);
   }
   std::string arrived;
   for (const std::string& each : stream_->sent) arrived += each;
@@ -355,32 +354,25 @@ TEST_F(ByteStreamTest, FinishSendsTheRestAndWaitsForThePeersEnd) {
   finish(Linger::kUntilPeerEnds);
   EXPECT_FALSE(stream_->send_ended);
   stream_->append("too late");
-  stream_->make_room(100);
-  settle();
+  make_room(100);
   EXPECT_EQ(stream_->sent, (Sends{"a", "bc"}));
   EXPECT_TRUE(stream_->send_ended);
-  stream_->peer_says("still talking");
-  settle();
+  hear("still talking");
   EXPECT_FALSE(stream_->wire_closed);
-  stream_->peer_ends();
-  settle();
-  EXPECT_TRUE(stream_->wire_closed);
-  EXPECT_EQ(closed_, 1);
+  hear_the_end();
+  expect_closed();
 }
 
 TEST_F(ByteStreamTest, APeerThatGoesOnTalkingIsCutOff) {
   const std::string piece(16 * 1024, 'x');
   for (std::size_t said = 0; said < 2 * ByteStream::kMostDrained; said += piece.size()) {
     stream_->peer_says(piece);
-    read(piece.size());
-    settle();
+    read_and_settle(piece.size());
   }
   finish(Linger::kUntilPeerEnds);
   talk(ByteStream::kMostDrained);
-  stream_->peer_says("x");
-  settle();
-  EXPECT_TRUE(stream_->wire_closed);
-  EXPECT_EQ(closed_, 1);
+  hear("x");
+  expect_closed();
 }
 
 TEST_F(ByteStreamTest, OneThatIsRefusedForWhatItUsesIsCutOffSoonAndChargedNothing) {
@@ -389,16 +381,13 @@ TEST_F(ByteStreamTest, OneThatIsRefusedForWhatItUsesIsCutOffSoonAndChargedNothin
     return false;
   });
   talk(ByteStream::kMostDrainedBriefly);
-  stream_->peer_says("x");
-  settle();
-  EXPECT_TRUE(stream_->wire_closed);
-  EXPECT_EQ(closed_, 1);
+  hear("x");
+  expect_closed();
 }
 
 TEST_F(ByteStreamTest, WhatIsDroppedIsChargedAndEndsWhereThePeerMaySayNoMore) {
   stream_->peer_says("abcd");
-  read();
-  settle();
+  read_and_settle();
   std::size_t charged = 0;
   const auto owner = std::make_shared<int>();
   finish(Linger::kUntilPeerEnds, [&charged, owner](std::size_t bytes) {
@@ -406,11 +395,9 @@ TEST_F(ByteStreamTest, WhatIsDroppedIsChargedAndEndsWhereThePeerMaySayNoMore) {
     return charged <= 8;
   });
   EXPECT_EQ(charged, 4U) << "nobody was told of it";
-  stream_->peer_says("efgh");
-  settle();
+  hear("efgh");
   EXPECT_FALSE(stream_->wire_closed);
-  stream_->peer_says("i");
-  settle();
+  hear("i");
   EXPECT_TRUE(stream_->wire_closed);
   EXPECT_EQ(charged, 9U);
   EXPECT_EQ(closed_, 1);
@@ -423,8 +410,7 @@ TEST_F(ByteStreamTest, FinishDoesNotWaitForAPeerThatHasSaidEverything) {
   EXPECT_EQ(closed_, 0) << "called from inside finish()";
   settle();
   EXPECT_EQ(stream_->sent, Sends{"abc"});
-  EXPECT_TRUE(stream_->wire_closed);
-  EXPECT_EQ(closed_, 1);
+  expect_closed();
 }
 
 TEST_F(ByteStreamTest, FinishFailsThePendingReadBeforeItReadsItself) {
@@ -432,11 +418,9 @@ TEST_F(ByteStreamTest, FinishFailsThePendingReadBeforeItReadsItself) {
   finish(Linger::kUntilPeerEnds);
   settle();
   EXPECT_EQ(error_, asio::error::operation_aborted);
-  stream_->peer_says("dropped");
-  settle();
+  hear("dropped");
   EXPECT_EQ(got_, "");
-  stream_->peer_ends();
-  settle();
+  hear_the_end();
   EXPECT_EQ(closed_, 1);
 }
 
@@ -447,8 +431,7 @@ TEST_F(ByteStreamTest, AHalfClosedPeerStillGetsTheRest) {
   finish(Linger::kUntilPeerEnds);
   settle();
   EXPECT_FALSE(stream_->wire_closed);
-  stream_->make_room(100);
-  settle();
+  make_room(100);
   EXPECT_EQ(stream_->sent, (Sends{"a", "bc"}));
   EXPECT_EQ(closed_, 1);
 }
@@ -514,8 +497,7 @@ TEST_F(ByteStreamTest, TellsWhenMostHasLeft) {
   tell_at(10, "ten");
   settle();
   EXPECT_EQ(told, Sends({"nothing waits", "ten"}));
-  stream_->make_room(6);
-  settle();
+  make_room(6);
   EXPECT_EQ(told.back(), "four");
   stream_->abort();
   settle();

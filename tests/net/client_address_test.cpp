@@ -189,8 +189,7 @@ class NewKeysTest : public ClientAddressTest {
   // What a client gets that sends this beginning of a request, and then new keys.
   void expect_429_after(std::string_view begun) {
     start_tls();
-    testing::TlsClient client(port());
-    ASSERT_EQ(client.handshake(), "");
+    testing::SecureClient client(port());
     if (!begun.empty()) client.send(begun);
     flood(client);
     EXPECT_EQ(client.read_reply().status, 429);
@@ -208,8 +207,7 @@ TEST_F(NewKeysTest, CountWhileHalfAHeadWaits) {
 
 TEST_F(NewKeysTest, CountOnAWebSocket) {
   start_tls();
-  testing::TlsClient client(port());
-  ASSERT_EQ(client.handshake(), "");
+  testing::SecureClient client(port());
   client.upgrade();
   flood(client);
   EXPECT_EQ(client.read_frame().close_code(), 1013);
@@ -226,8 +224,7 @@ TEST_F(NewKeysTest, EndTheConnectionWhileAnAnswerIsDue) {
     asked.add(1);
   };
   start_tls();
-  testing::TlsClient client(port());
-  ASSERT_EQ(client.handshake(), "");
+  testing::SecureClient client(port());
   client.send("GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
   EXPECT_EQ(asked.wait(), 1);
   EXPECT_EQ(SSL_set_block_padding(client.ssl(), TlsSession::kRecord), 1);

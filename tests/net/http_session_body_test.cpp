@@ -86,8 +86,7 @@ TEST_F(HttpSessionBodyTest, GivesTheBodyAndThenServesTheNextRequest) {
   };
   for (const Row& row : rows) {
     RawClient client(port());
-    client.send(row.request + get("/next"));
-    const auto exchange = exchanges_.wait();
+    const auto exchange = ask(client, row.request + get("/next"));
     EXPECT_EQ(exchange->request().has_unread_body, row.is_unread);
     Told told;
     if (row.is_unread) {
@@ -107,8 +106,7 @@ TEST_F(HttpSessionBodyTest, GivesTheBodyAndThenServesTheNextRequest) {
 TEST_F(HttpSessionBodyTest, APieceIsReadBeforeTheNextHasBeenSent) {
   start();
   RawClient client(port());
-  client.send(post("/read", kChunked));
-  const auto exchange = exchanges_.wait();
+  const auto exchange = ask(client, post("/read", kChunked));
   Events<std::string> pieces;
   exchange->read_body(1000, [&pieces](BodyPart part) { pieces.add(std::move(part.bytes)); });
   for (const std::string piece : {"one", "two", "six"}) {
@@ -124,8 +122,7 @@ TEST_F(HttpSessionBodyTest, APieceIsReadBeforeTheNextHasBeenSent) {
 TEST_F(HttpSessionBodyTest, TheFirstCreditSends100Continue) {
   start();
   RawClient client(port());
-  client.send(post("/read", "Content-Length: 2\r\nExpect: 100-continue\r\n"));
-  const auto exchange = exchanges_.wait();
+  const auto exchange = ask(client, post("/read", "Content-Length: 2\r\nExpect: 100-continue\r\n"));
   let_the_loop_turn();
   EXPECT_FALSE(client.has_unread());
   Told told;
@@ -141,8 +138,8 @@ TEST_F(HttpSessionBodyTest, AnAnswerBeforeTheEndOfTheBodyClosesTheConnection) {
   start();
   for (const bool is_stream : {false, true}) {
     RawClient client(port());
-    client.send(post("/read", "Content-Length: 100\r\nExpect: 100-continue\r\n"));
-    const auto exchange = exchanges_.wait();
+    const auto exchange =
+        ask(client, post("/read", "Content-Length: 100\r\nExpect: 100-continue\r\n"));
     Told told;
     exchange->read_body(0, told.listener());
     if (is_stream) {
@@ -165,8 +162,7 @@ TEST_F(HttpSessionBodyTest, AnAnswerBeforeTheEndOfTheBodyClosesTheConnection) {
 TEST_F(HttpSessionBodyTest, TheAnswerMayStreamWhileTheBodyComes) {
   start();
   RawClient client(port());
-  client.send(post("/read", kChunked) + "3\r\none\r\n");
-  const auto exchange = exchanges_.wait();
+  const auto exchange = ask(client, post("/read", kChunked) + "3\r\none\r\n");
   exchange->start({});
   Told told;
   exchange->read_body(1000, [&](const BodyPart& part) {
@@ -201,8 +197,7 @@ TEST_F(HttpSessionBodyTest, ABodyThatDoesNotEndIsAFailure) {
   for (const Row& row : rows) {
     SCOPED_TRACE(row.what);
     RawClient client(port());
-    client.send(post("/read", row.headers) + row.sent);
-    const auto exchange = exchanges_.wait();
+    const auto exchange = ask(client, post("/read", row.headers) + row.sent);
     Told told;
     exchange->read_body(10'000, told.listener());
     if (row.closes) client.reset_on_close();
@@ -244,8 +239,7 @@ TEST_F(HttpSessionBodyTest, NoMoreIsReadThanThereIsCreditFor) {
   options_.max_body = kLength;
   start();
   RawClient client(port());
-  client.send(post_of_length("/read", kLength));
-  const auto exchange = exchanges_.wait();
+  const auto exchange = ask(client, post_of_length("/read", kLength));
   Told told;
   exchange->read_body(kCredit, told.listener());
   const std::string block(std::size_t{1} << 20, 'x');
@@ -271,13 +265,11 @@ TEST_F(HttpSessionBodyTest, OnlyABodyThatIsWantedCanBeTooSlow) {
   options_.rate_window = 100ms;
   start();
   RawClient unread(port());
-  unread.send(post_of_length("/read", 100));
-  const auto waiting = exchanges_.wait();
+  const auto waiting = ask(unread, post_of_length("/read", 100));
   Told nothing;
   waiting->read_body(0, nothing.listener());
   RawClient slow(port());
-  slow.send(post_of_length("/read", 100) + "slow");
-  const auto exchange = exchanges_.wait();
+  const auto exchange = ask(slow, post_of_length("/read", 100) + "slow");
   Told told;
   exchange->read_body(1000, told.listener());
   EXPECT_EQ(told.end().failure.value().code, Errc::kTimeout);

@@ -1,6 +1,7 @@
 #pragma once
 // A server whose requests a test may hold, and the texts of requests.
 
+#include "net/raw_client.hpp"
 #include "net/server_fixture.hpp"
 
 #include <memory>
@@ -10,6 +11,11 @@
 
 namespace hearth::net {
 
+inline std::string get(std::string_view target, std::string_view headers = "") {
+  return "GET " + std::string(target) + " HTTP/1.1\r\nHost: test\r\n" + std::string(headers) +
+         "\r\n";
+}
+
 class HttpSessionFixture : public ServerFixture {
  protected:
   void hold_requests() {
@@ -17,13 +23,18 @@ class HttpSessionFixture : public ServerFixture {
       exchanges_.add(std::move(exchange));
     };
   }
+  void start_and_hold() {
+    hold_requests();
+    start();
+  }
+  // The exchange of a request whose server holds it.
+  std::shared_ptr<HttpExchange> ask(testing::RawClient& client,
+                                    const std::string& request = get("/")) {
+    client.send(request);
+    return exchanges_.wait();
+  }
   Events<std::shared_ptr<HttpExchange>> exchanges_;
 };
-
-inline std::string get(std::string_view target, std::string_view headers = "") {
-  return "GET " + std::string(target) + " HTTP/1.1\r\nHost: test\r\n" + std::string(headers) +
-         "\r\n";
-}
 
 inline HttpResponse with_body(std::string body) {
   HttpResponse response;

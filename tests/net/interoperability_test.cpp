@@ -53,10 +53,7 @@ TEST_F(InteroperabilityTest, ClosesInGoodOrderFromTheClientsSide) {
   start();
   connect();
   socket_.close({static_cast<websocket::close_code>(4000), "bye"});
-  const Closed closed = closed_.wait();
-  EXPECT_EQ(closed.code, 4000);
-  EXPECT_EQ(closed.reason, "bye");
-  EXPECT_TRUE(closed.was_clean);
+  EXPECT_EQ(closed_.wait(), (Closed{4000, "bye", true}));
 }
 
 TEST_F(InteroperabilityTest, ClosesInGoodOrderFromTheServersSide) {

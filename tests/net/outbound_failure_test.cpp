@@ -39,34 +39,86 @@ TEST_F(OutboundFailureTest, RulesRefuseBeforeAnythingIsAsked) {
   EXPECT_TRUE(names_->asked_.empty());
 }
 
-TEST_F(OutboundFailureTest, ANameWithoutAddress) {
-  expect(get("http://nowhere.test/"), Errc::kUnavailable, Phase::kResolve, false,
-         "the host's name cannot be resolved");
-}
-
-TEST_F(OutboundFailureTest, ANameThatIsNotResolvedInTime) {
+// Each row is one request, and how it fails.
+TEST_F(OutboundFailureTest, EachStepFailsInItsOwnWords) {
+  using std::chrono::milliseconds;
+  const auto within = [](OutboundRequest request, milliseconds connect, milliseconds idle) {
+    if (connect != milliseconds(0)) request.connect_timeout = connect;
+    if (idle != milliseconds(0)) request.idle_timeout = idle;
+    return request;
+  };
+  const auto post = [](OutboundRequest request, std::size_t bytes = 0) {
+    request.method = "POST";
+    request.body = std::string(bytes, 'b');
+    return request;
+  };
+  const auto port = [](std::uint16_t number) { return ":" + std::to_string(number) + "/"; };
+  const milliseconds usual(0);
   names_->held_ = "held.test";
-  OutboundRequest request = get("http://held.test/");
-  request.connect_timeout = std::chrono::milliseconds(50);
-  expect(request, Errc::kTimeout, Phase::kResolve, false,
-         "the host's name was not resolved in time");
-}
-
-TEST_F(OutboundFailureTest, AConnectionThatIsRefused) {
-  expect(get("http://provider.test:" + std::to_string(free_port()) + "/"), Errc::kUnavailable,
-         Phase::kConnect, false, "no connection to the host could be made");
-}
-
-TEST_F(OutboundFailureTest, ATlsHandshakeWithoutAnAnswer) {
-  OutboundRequest request = get(silent_url("https"));
-  request.connect_timeout = std::chrono::milliseconds(400);
-  expect(request, Errc::kTimeout, Phase::kTls, false,
-         "the TLS handshake with the host took too long");
-}
-
-TEST_F(OutboundFailureTest, ATlsHandshakeWithWhatSpeaksNone) {
-  expect(get("https://provider.test:" + std::to_string(provider_.http()) + "/"), Errc::kUnavailable,
-         Phase::kTls, false, "the TLS handshake with the host failed");
+  names_->addresses_["stranger.test"] = {"127.0.0.1"};
+  OutboundRequest endless = to("/endless");
+  endless.max_body = 100'000;
+  endless.credit = 1'000'000;
+  const std::string cut_head = "the connection ended before the head of the answer was there";
+  const std::string not_packed = "the body of the answer is not compressed as it says";
+  const std::string switches = "the host switches to a protocol that was not asked for";
+  struct Row {
+    const char* name;
+    OutboundRequest request;
+    Errc code;
+    Phase phase;
+    bool sent;
+    std::string message;
+  };
+  const Row rows[] = {
+      {"ANameWithoutAddress", get("http://nowhere.test/"), Errc::kUnavailable, Phase::kResolve,
+       false, "the host's name cannot be resolved"},
+      {"ANameThatIsNotResolvedInTime", within(get("http://held.test/"), milliseconds(50), usual),
+       Errc::kTimeout, Phase::kResolve, false, "the host's name was not resolved in time"},
+      {"AConnectionThatIsRefused", get("http://provider.test" + port(free_port())),
+       Errc::kUnavailable, Phase::kConnect, false, "no connection to the host could be made"},
+      {"ATlsHandshakeWithoutAnAnswer", within(get(silent_url("https")), milliseconds(400), usual),
+       Errc::kTimeout, Phase::kTls, false, "the TLS handshake with the host took too long"},
+      {"ATlsHandshakeWithWhatSpeaksNone", get("https://provider.test" + port(provider_.http())),
+       Errc::kUnavailable, Phase::kTls, false, "the TLS handshake with the host failed"},
+      {"ACertificateForAnotherName", get("https://stranger.test" + port(provider_.https())),
+       Errc::kUnavailable, Phase::kTls, false, "the certificate of the host is not accepted"},
+      {"ARequestThatIsNotTaken",
+       within(post(get(silent_url("http")), 32 << 20), usual, milliseconds(200)), Errc::kTimeout,
+       Phase::kSend, true, "the host does not take the request"},
+      {"AnAnswerThatDoesNotBegin", within(to("/never"), usual, milliseconds(100)), Errc::kTimeout,
+       Phase::kHeaders, true, "the host does not answer"},
+      {"AnAnswerThatEndsInItsHead", to("/cut-head"), Errc::kUnavailable, Phase::kHeaders, true,
+       cut_head},
+      {"AnAnswerThatEndsBeforeItsHead", to("/cut-before-head"), Errc::kUnavailable, Phase::kHeaders,
+       true, cut_head},
+      {"AnAnswerThatIsNoHttp", to("/garbage"), Errc::kUnavailable, Phase::kHeaders, true,
+       "the answer is not valid HTTP"},
+      {"AHeadThatIsTooLong", to("/huge-headers?bytes=100000"), Errc::kLimitExceeded,
+       Phase::kHeaders, true, "the head of the answer is longer than 64 KiB"},
+      {"AnAnswerInAnotherProtocol", to("/switch"), Errc::kUnavailable, Phase::kHeaders, true,
+       switches},
+      {"AnAnswerInAnotherProtocolToAPost", post(to("/switch")), Errc::kUnavailable, Phase::kHeaders,
+       true, switches},
+      {"ABodyThatIsTooLong", endless, Errc::kLimitExceeded, Phase::kBody, true,
+       "the body of the answer is longer than 100000 bytes"},
+      {"NoGzip", to("/bad-gzip"), Errc::kUnavailable, Phase::kBody, true, not_packed},
+      {"JunkBehindGzip", to("/packed?tail=junk"), Errc::kUnavailable, Phase::kBody, true,
+       not_packed},
+      {"GzipAsDeflate", to("/packed?as=deflate&made=gzip"), Errc::kUnavailable, Phase::kBody, true,
+       not_packed},
+      {"AByteBehindDeflate", to("/packed?as=deflate&made=deflate&tail=1"), Errc::kUnavailable,
+       Phase::kBody, true, not_packed},
+      {"TooMuchBehindRawDeflate", to("/packed?as=deflate&made=raw&tail=12345"), Errc::kUnavailable,
+       Phase::kBody, true, not_packed},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.name);
+    expect(row.request, row.code, row.phase, row.sent, row.message);
+  }
+  EXPECT_EQ(finish(to("/huge-headers?bytes=30000"))->body, "huge");
+  endless.url = provider_.http_url("/bytes?n=100000");
+  EXPECT_FALSE(finish(endless)->failure) << "as long as it may be";
 }
 
 TEST_F(OutboundFailureTest, ACertificateThatIsNotTrusted) {
@@ -74,32 +126,6 @@ TEST_F(OutboundFailureTest, ACertificateThatIsNotTrusted) {
   make_client();
   expect(get(provider_.https_url("/echo")), Errc::kUnavailable, Phase::kTls, false,
          "the certificate of the host is not accepted");
-}
-
-TEST_F(OutboundFailureTest, ACertificateForAnotherName) {
-  names_->addresses_["stranger.test"] = {"127.0.0.1"};
-  expect(get("https://stranger.test:" + std::to_string(provider_.https()) + "/"),
-         Errc::kUnavailable, Phase::kTls, false, "the certificate of the host is not accepted");
-}
-
-TEST_F(OutboundFailureTest, ARequestThatIsNotTaken) {
-  OutboundRequest request = get(silent_url("http"));
-  request.method = "POST";
-  request.body = std::string(32 << 20, 'b');
-  request.idle_timeout = std::chrono::milliseconds(200);
-  expect(request, Errc::kTimeout, Phase::kSend, true, "the host does not take the request");
-}
-
-TEST_F(OutboundFailureTest, AnAnswerThatDoesNotBegin) {
-  OutboundRequest request = to("/never");
-  request.idle_timeout = std::chrono::milliseconds(100);
-  expect(request, Errc::kTimeout, Phase::kHeaders, true, "the host does not answer");
-}
-
-TEST_F(OutboundFailureTest, AnAnswerThatEndsInItsHead) {
-  for (const char* path : {"/cut-head", "/cut-before-head"})
-    expect(to(path), Errc::kUnavailable, Phase::kHeaders, true,
-           "the connection ended before the head of the answer was there");
 }
 
 TEST_F(OutboundFailureTest, AKeptConnectionThatIsCutSendsOnlySafeRequestsAgain) {
@@ -114,16 +140,6 @@ TEST_F(OutboundFailureTest, AKeptConnectionThatIsCutSendsOnlySafeRequestsAgain) 
            "the connection ended before the head of the answer was there");
     EXPECT_EQ(stat("requests") - before, times) << method;
   }
-}
-
-TEST_F(OutboundFailureTest, AnAnswerThatIsNoHttp) {
-  expect(to("/garbage"), Errc::kUnavailable, Phase::kHeaders, true, "the answer is not valid HTTP");
-}
-
-TEST_F(OutboundFailureTest, AHeadThatIsTooLong) {
-  EXPECT_EQ(finish(to("/huge-headers?bytes=30000"))->body, "huge");
-  expect(to("/huge-headers?bytes=100000"), Errc::kLimitExceeded, Phase::kHeaders, true,
-         "the head of the answer is longer than 64 KiB");
 }
 
 TEST_F(OutboundFailureTest, ABodyThatIsCut) {
@@ -161,15 +177,6 @@ TEST_F(OutboundFailureTest, AnHttp2BodyThatIsCut) {
   EXPECT_EQ(heard->body, "only this");
 }
 
-TEST_F(OutboundFailureTest, ABodyThatIsNotCompressedAsItSays) {
-  for (const char* path :
-       {"/bad-gzip", "/packed?tail=junk", "/packed?as=deflate&made=gzip",
-        "/packed?as=deflate&made=deflate&tail=1", "/packed?as=deflate&made=raw&tail=12345"}) {
-    expect(to(path), Errc::kUnavailable, Phase::kBody, true,
-           "the body of the answer is not compressed as it says");
-  }
-}
-
 TEST_F(OutboundFailureTest, P6_ACompressedBodyThatIsCutIsNotWhole) {
   const std::string random = "qwvzjxkpfbgm0918273645QWVZJXKPFBGM";  // not made much smaller
   for (const char* query : {"", "&members=2", "&as=deflate&made=deflate", "&as=deflate&made=raw"}) {
@@ -196,25 +203,6 @@ TEST_F(OutboundFailureTest, P6_AnEncodingThatWasNotAskedForIsNotUndone) {
   }
   expect(to("/transfer-gzip"), Errc::kUnavailable, Phase::kHeaders, true,
          "the answer has an encoding that was not asked for");
-}
-
-TEST_F(OutboundFailureTest, AnAnswerInAnotherProtocol) {
-  OutboundRequest request = to("/switch");
-  for (const char* method : {"GET", "POST"}) {
-    request.method = method;
-    expect(request, Errc::kUnavailable, Phase::kHeaders, true,
-           "the host switches to a protocol that was not asked for");
-  }
-}
-
-TEST_F(OutboundFailureTest, ABodyThatIsTooLong) {
-  OutboundRequest request = to("/endless");
-  request.max_body = 100'000;
-  request.credit = 1'000'000;
-  expect(request, Errc::kLimitExceeded, Phase::kBody, true,
-         "the body of the answer is longer than 100000 bytes");
-  request.url = provider_.http_url("/bytes?n=100000");
-  EXPECT_FALSE(finish(request)->failure);
 }
 
 TEST_F(OutboundFailureTest, ACompressedBodyIsAsLongAsWhatItUnpacksTo) {

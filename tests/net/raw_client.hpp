@@ -260,4 +260,13 @@ class RawClient {
   std::string incoming_;
 };
 
+// A client with an open WebSocket.
+class SocketClient : public RawClient {
+ public:
+  explicit SocketClient(std::uint16_t port, int receive_buffer = 0)
+      : RawClient(port, receive_buffer) {
+    upgrade();
+  }
+};
+
 }  // namespace hearth::testing

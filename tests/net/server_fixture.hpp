@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -104,6 +105,11 @@ struct Closed {
   int code = 0;
   std::string reason;
   bool was_clean = false;
+
+  friend bool operator==(const Closed&, const Closed&) = default;
+  friend std::ostream& operator<<(std::ostream& out, const Closed& it) {
+    return out << it.code << " \"" << it.reason << '"' << (it.was_clean ? ", clean" : "");
+  }
 };
 
 // Echoes, unless the test says otherwise.
@@ -165,6 +171,15 @@ class ServerFixture : public ::testing::Test, public HttpHandler {
     const std::string series = "hearth_clients_dropped_total{reason=\"" + reason + "\"} ";
     const std::size_t place = text.find(series);
     return place == std::string::npos ? -1 : std::stoi(text.substr(place + series.size()));
+  }
+
+  // For on_upgrade_: each WebSocket opens on this loop.
+  static std::function<UpgradePlan(const HttpRequest&)> on_loop(std::size_t loop) {
+    return [loop](const HttpRequest&) {
+      UpgradePlan plan;
+      plan.loop = loop;
+      return plan;
+    };
   }
 
   // HttpHandler: what the test scripted, or sensible defaults.

@@ -106,4 +106,12 @@ class TlsClient : public RawClient {
   std::unique_ptr<SSL, Free> ssl_;
 };
 
+// A client whose handshake has succeeded.
+class SecureClient : public TlsClient {
+ public:
+  explicit SecureClient(std::uint16_t port, const TlsOffer& offer = {}) : TlsClient(port, offer) {
+    if (const std::string fault = handshake(); !fault.empty()) throw std::runtime_error(fault);
+  }
+};
+
 }  // namespace hearth::testing

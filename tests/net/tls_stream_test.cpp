@@ -13,6 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using testing::RawClient;
+using testing::SecureClient;
 using testing::TlsClient;
 
 class TlsStreamTest : public TlsFixture {
@@ -41,16 +42,11 @@ TEST_F(TlsStreamTest, BytesOfAnyLengthGoBothWays) {
 TEST_F(TlsStreamTest, AWebSocketMovesToTheLoopOfItsPlan) {
   start_tls(3);
   for (const std::size_t loop : {0U, 1U, 2U}) {
-    on_upgrade_ = [loop](const HttpRequest&) {
-      UpgradePlan plan;
-      plan.loop = loop;
-      return plan;
-    };
+    on_upgrade_ = on_loop(loop);
     Events<std::size_t> loops;
     on_open_ = [&](WebSocket&) { loops.add(loops_->current().value()); };
     // What is sent ahead of the answer moves along.
-    TlsClient client(port());
-    ASSERT_EQ(client.handshake(), "");
+    SecureClient client(port());
     client.send(RawClient::upgrade_text("/") + RawClient::text_frame("ahead"));
     EXPECT_EQ(client.read_reply(false).status, 101);
     EXPECT_EQ(client.read_text(), "ahead");
@@ -75,8 +71,7 @@ TEST_F(TlsStreamTest, AnswersToABurstLeaveTogether) {
 
 TEST_F(TlsStreamTest, BothSidesSayThatTheyEnd) {
   start_tls();
-  TlsClient client(port());
-  ASSERT_EQ(client.handshake(), "");
+  SecureClient client(port());
   client.send("GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
   EXPECT_EQ(client.read_reply().body, "GET /x ");
   EXPECT_TRUE(client.at_end());
@@ -85,8 +80,7 @@ TEST_F(TlsStreamTest, BothSidesSayThatTheyEnd) {
 
 TEST_F(TlsStreamTest, AClientThatSaysThatItEndsIsToldSoToo) {
   start_tls();
-  TlsClient client(port());
-  ASSERT_EQ(client.handshake(), "");
+  SecureClient client(port());
   EXPECT_EQ(get(client), "GET /x ");
   client.end_tls();
   EXPECT_TRUE(client.at_end());
@@ -101,8 +95,7 @@ TEST_F(TlsStreamTest, AnEndWithoutCloseNotifyIsALostConnection) {
     exchange->on_abort([&aborted] { aborted.add(1); });
     held_.push_back(std::move(exchange));
   };
-  TlsClient client(port());
-  ASSERT_EQ(client.handshake(), "");
+  SecureClient client(port());
   client.send("GET /x HTTP/1.1\r\nHost: a\r\n\r\n");
   client.end_sending();
   EXPECT_EQ(aborted.wait(), 1);

@@ -1,5 +1,6 @@
 // When an agent's WAL is moved into its file, and what that waits for.
 #include "storage/agent_database.hpp"
+#include "storage/one_line_sql.hpp"
 #include "support/temp_directory.hpp"
 #include "support/watched_syncs.hpp"
 
@@ -34,10 +35,7 @@ class AgentDatabaseCheckpointTest : public ::testing::Test {
         path_, AgentKey{"Counter", "alice"},
         AgentDatabaseOptions{.checkpoint_pages = kPages, .vfs = WatchedSyncs::kName});
   }
-  void commit(AgentDatabase& database) {
-    database.store_state(std::to_string(++last_));
-    database.commit();
-  }
+  void commit(AgentDatabase& database) { commit_state(database, std::to_string(++last_)); }
   int commit_until_due(AgentDatabase& database) {
     int commits = 0;
     for (; !database.checkpoint_due(); ++commits) commit(database);

@@ -2,6 +2,7 @@
 // a process that has one thread.
 
 #include "storage/agent_database.hpp"
+#include "storage/one_line_sql.hpp"
 #include "storage/statement.hpp"
 #include "support/temp_directory.hpp"
 
@@ -36,8 +37,7 @@ class AgentDatabaseCrashTest : public ::testing::Test {
           .execute();
       const std::array params{Param(std::int64_t{n})};
       Statement(database.connection(), "INSERT INTO log VALUES(?, zeroblob(500))").execute(params);
-      database.store_state(std::to_string(n));
-      database.commit();
+      commit_state(database, std::to_string(n));
       if (::write(acknowledged_[1], &n, sizeof n) != sizeof n) ::_exit(1);
     }
   }
@@ -67,17 +67,7 @@ class AgentDatabaseCrashTest : public ::testing::Test {
   std::array<int, 2> acknowledged_{};
 };
 
-std::int64_t ask(AgentDatabase& database, std::string_view sql) {
-  Statement statement(database.connection(), sql);
-  Rows rows = statement.query();
-  return rows.next() ? rows.integer(0) : -1;
-}
-
-std::string integrity(AgentDatabase& database) {
-  Statement check(database.connection(), "PRAGMA integrity_check");
-  Rows rows = check.query();
-  return rows.next() ? std::string(rows.text(0)) : "no answer";
-}
+constexpr std::string_view kIntegrity = "PRAGMA integrity_check";
 
 TEST_F(AgentDatabaseCrashTest, P4_NoAcknowledgedCommitIsMissingAfterAKill) {
   std::int32_t next = 1;
@@ -88,13 +78,13 @@ TEST_F(AgentDatabaseCrashTest, P4_NoAcknowledgedCommitIsMissingAfterAKill) {
     const std::int32_t acknowledged = kill_after(child, 5 + round * 7);
 
     AgentDatabase database(path_, key_);
-    ASSERT_EQ(integrity(database), "ok");
+    ASSERT_EQ(ask_text(database.connection(), kIntegrity), "ok");
     const std::int32_t state = std::stoi(database.load_state().value_or("0"));
     // The child may have been killed between a commit and telling of it.
     ASSERT_GE(state, acknowledged) << "round " << round;
     ASSERT_LE(state, acknowledged + 1) << "round " << round;
-    ASSERT_EQ(ask(database, "SELECT max(n) FROM log"), state);
-    ASSERT_EQ(ask(database, "SELECT count(*) FROM log"), state);
+    ASSERT_EQ(ask_integer(database.connection(), "SELECT max(n) FROM log"), state);
+    ASSERT_EQ(ask_integer(database.connection(), "SELECT count(*) FROM log"), state);
     if (round % 2 == 0)
       database.close();  // otherwise the next child finds what the destructor leaves
     next = state + 1;
@@ -127,10 +117,9 @@ TEST_F(AgentDatabaseCrashTest, P5_AFullDiskAtAnyMomentLosesNoCommit) {
       ASSERT_EQ(::read(acknowledged_[0], &acknowledged, sizeof acknowledged), 4);
 
     AgentDatabase database(path_, key_);
-    EXPECT_EQ(integrity(database), "ok");
+    EXPECT_EQ(ask_text(database.connection(), kIntegrity), "ok");
     EXPECT_GE(std::stoi(database.load_state().value_or("0")), acknowledged) << "limit " << limit;
-    database.store_state("\"goes on\"");
-    database.commit();
+    commit_state(database, "\"goes on\"");
     database.close();
   }
 }

@@ -1,5 +1,6 @@
 // AgentDatabase with a sync service: what is synced when, and the behaviour after a failed sync.
 #include "storage/agent_database.hpp"
+#include "storage/one_line_sql.hpp"
 #include "storage/statement.hpp"
 #include "storage/sync_service.hpp"
 #include "support/fake_sync_calls.hpp"
@@ -28,10 +29,6 @@ class AgentDatabasePowerTest : public ::testing::Test {
         AgentDatabaseOptions{
             .checkpoint_pages = checkpoint_pages, .sync = &sync_, .must_exist = must_exist_});
   }
-  static void commit(AgentDatabase& database, const std::string& state) {
-    database.store_state(state);
-    database.commit();
-  }
   // Ends a life as a crash does.
   void crash(std::unique_ptr<AgentDatabase> database) {
     database->sync_target()->fail();
@@ -54,7 +51,7 @@ class AgentDatabasePowerTest : public ::testing::Test {
 TEST_F(AgentDatabasePowerTest, P7_CommittingDoesNotWaitForTheDevice) {
   const auto database = open();
   EXPECT_EQ(database->sync_target(), nullptr);
-  for (int i = 0; i < 10; ++i) commit(*database, std::to_string(i));
+  for (int i = 0; i < 10; ++i) commit_state(*database, std::to_string(i));
   EXPECT_TRUE(calls_.take_calls().empty());
   EXPECT_TRUE(sync_.wait({database->sync_target()}));
   EXPECT_EQ(calls_.take_calls().front(), "data " + wal_.native());
@@ -64,26 +61,26 @@ TEST_F(AgentDatabasePowerTest, P7_CommittingDoesNotWaitForTheDevice) {
 
 TEST_F(AgentDatabasePowerTest, P7_NoCheckpointIsMadeBeforeTheNamesAreOnTheDevice) {
   const auto database = open(4);
-  for (int i = 0; i < 3; ++i) commit(*database, std::to_string(i));
+  for (int i = 0; i < 3; ++i) commit_state(*database, std::to_string(i));
   EXPECT_TRUE(calls_.take_calls().empty()) << "P8";
   ASSERT_TRUE(database->checkpoint_due());
   EXPECT_EQ(database->checkpoint(), "");
   EXPECT_EQ(calls_.take_calls().size(), 6U) << "the WAL, the file, and four directories";
-  for (int i = 0; !database->checkpoint_due(); ++i) commit(*database, std::to_string(i));
+  for (int i = 0; !database->checkpoint_due(); ++i) commit_state(*database, std::to_string(i));
   EXPECT_EQ(database->checkpoint(), "");
   EXPECT_TRUE(calls_.take_calls().empty()) << "they are there now";
 }
 
 TEST_F(AgentDatabasePowerTest, P7_ClosingBringsTheNamesToTheDeviceFirst) {
   const auto database = open();
-  commit(*database, "1");
+  commit_state(*database, "1");
   database->close();
   EXPECT_EQ(calls_.take_calls().size(), 6U);
 }
 
 TEST_F(AgentDatabasePowerTest, P7_AfterAFailedSyncTheDatabaseIsBrokenAndItsWalStays) {
   auto database = open();
-  commit(*database, "1");
+  commit_state(*database, "1");
   fail_all(true);
   EXPECT_FALSE(sync_.wait({database->sync_target()}));
   EXPECT_THROW(database->store_state("2"), StorageError);
@@ -94,14 +91,14 @@ TEST_F(AgentDatabasePowerTest, P7_AfterAFailedSyncTheDatabaseIsBrokenAndItsWalSt
   fail_all(false);
   database = open();
   EXPECT_EQ(database->load_state(), "1");
-  commit(*database, "2");
+  commit_state(*database, "2");
   EXPECT_TRUE(sync_.wait({database->sync_target()}));
   database->close();
 }
 
 TEST_F(AgentDatabasePowerTest, P7_WhatIsWrittenWhileASyncFailsIsNotCommitted) {
   const auto database = open();
-  commit(*database, "1");
+  commit_state(*database, "1");
   database->store_state("2");
   fail_all(true);
   EXPECT_FALSE(sync_.wait({database->sync_target()}));
@@ -113,9 +110,9 @@ TEST_F(AgentDatabasePowerTest, P7_WhatIsWrittenWhileASyncFailsIsNotCommitted) {
 
 TEST_F(AgentDatabasePowerTest, P7_ACheckpointThatMayNotBeMadeBreaksTheDatabase) {
   const auto database = open(4);
-  commit(*database, "1");
+  commit_state(*database, "1");
   fail_all(true);
-  for (int i = 0; !database->checkpoint_due(); ++i) commit(*database, std::to_string(i));
+  for (int i = 0; !database->checkpoint_due(); ++i) commit_state(*database, std::to_string(i));
   EXPECT_NE(database->checkpoint(), "");
   EXPECT_TRUE(database->broken());
   database->close();
@@ -123,20 +120,20 @@ TEST_F(AgentDatabasePowerTest, P7_ACheckpointThatMayNotBeMadeBreaksTheDatabase) 
 
 TEST_F(AgentDatabasePowerTest, P7_ANewFileIsSyncedWithItsFirstCommitAndNotAgain) {
   const auto database = open();
-  commit(*database, "1");
+  commit_state(*database, "1");
   EXPECT_TRUE(calls_.take_calls().empty()) << "P8";
   EXPECT_TRUE(sync_.wait({database->sync_target()}));
   const auto first = calls_.take_calls();
   EXPECT_EQ(std::ranges::count(first, "data " + path_.native()), 1);
   EXPECT_EQ(std::ranges::count(first, "names " + path_.parent_path().native()), 1);
-  commit(*database, "2");
+  commit_state(*database, "2");
   EXPECT_TRUE(sync_.wait({database->sync_target()}));
   EXPECT_EQ(calls_.take_calls(), Calls{"data " + wal_.native()});
 }
 
 TEST_F(AgentDatabasePowerTest, P7_ANewFileWhoseFirstPageCannotBeSyncedFailsItsFirstCommit) {
   const auto database = open();
-  commit(*database, "1");
+  commit_state(*database, "1");
   calls_.answer_with(
       [this](const std::string& call) { return call == "data " + path_.native() ? EIO : 0; });
   EXPECT_FALSE(sync_.wait({database->sync_target()}));
@@ -144,7 +141,7 @@ TEST_F(AgentDatabasePowerTest, P7_ANewFileWhoseFirstPageCannotBeSyncedFailsItsFi
 
 TEST_F(AgentDatabasePowerTest, P7_ALeftWalIsToBeSyncedFromTheBeginning) {
   auto database = open();
-  commit(*database, "1");
+  commit_state(*database, "1");
   crash(std::move(database));
   (void)calls_.take_calls();
   database = open();
@@ -156,7 +153,7 @@ TEST_F(AgentDatabasePowerTest, P7_ALeftWalIsToBeSyncedFromTheBeginning) {
   for (const std::string& call :
        {"data " + wal_.native(), "data " + path_.native(), "names " + path_.parent_path().native()})
     EXPECT_EQ(std::ranges::count(calls, call), 1) << call;
-  commit(*database, "2");
+  commit_state(*database, "2");
   database->close();
   EXPECT_FALSE(fs::exists(wal_)) << "P6";
   EXPECT_EQ(open()->load_state(), "2");
@@ -164,7 +161,7 @@ TEST_F(AgentDatabasePowerTest, P7_ALeftWalIsToBeSyncedFromTheBeginning) {
 
 TEST_F(AgentDatabasePowerTest, P7_ALeftWalThatCannotBeSyncedStaysAndNothingIsCommittedBehindIt) {
   auto database = open();
-  commit(*database, "1");
+  commit_state(*database, "1");
   crash(std::move(database));
   const auto size = fs::file_size(wal_);
   fail_all(true);
@@ -192,7 +189,7 @@ class WithoutAFirstPageTest : public AgentDatabasePowerTest,
 
 TEST_P(WithoutAFirstPageTest, P7_WhatTheWalHasIsKept) {
   auto database = open();
-  commit(*database, "1");
+  commit_state(*database, "1");
   crash(std::move(database));
   std::ofstream(path_, std::ios::binary) << std::string(4096, '\0');
   if (!GetParam().wal_is_whole) fs::resize_file(wal_, 100);
@@ -205,7 +202,7 @@ TEST_P(WithoutAFirstPageTest, P7_WhatTheWalHasIsKept) {
   database = open();
   EXPECT_EQ(database->load_state(), GetParam().state);
   EXPECT_EQ(fs::exists(path_), GetParam().state.has_value());
-  commit(*database, "2");
+  commit_state(*database, "2");
   database->close();
   EXPECT_EQ(open()->load_state(), "2");
 }
@@ -230,7 +227,7 @@ TEST_F(AgentDatabasePowerTest, P7_AFileThatNobodyHasCommittedToIsMadeAnew) {
   fs::copy_file(temp_.path() / "copy", path_, fs::copy_options::overwrite_existing);
   const auto database = open();
   EXPECT_FALSE(fs::exists(path_));
-  commit(*database, "1");
+  commit_state(*database, "1");
   database->close();
   EXPECT_EQ(open()->load_state(), "1");
 }

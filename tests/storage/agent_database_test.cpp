@@ -2,6 +2,7 @@
 
 #include "base/files.hpp"
 #include "storage/data_format.hpp"
+#include "storage/one_line_sql.hpp"
 #include "storage/statement.hpp"
 #include "support/storage_error_of.hpp"
 #include "support/temp_directory.hpp"
@@ -88,8 +89,7 @@ TEST_F(AgentDatabaseTest, AFileThatMustBeThereIsNotMadeAnew) {
   }
   std::filesystem::remove(path_);
   auto database = open();
-  database->store_state("1");
-  database->commit();
+  commit_state(*database, "1");
   EXPECT_TRUE(database->stored());
   database->close();
   EXPECT_EQ(open(kept)->load_state(), "1");
@@ -99,8 +99,7 @@ TEST_F(AgentDatabaseTest, P5a_NothingIsCommittedToAFileThatIsNotInItsPlaceAnyMor
   for (const bool is_replaced : {false, true}) {
     std::filesystem::remove(path_);
     auto database = open();
-    database->store_state("1");
-    database->commit();
+    commit_state(*database, "1");
     const std::filesystem::path aside = path_.native() + ".aside";
     std::filesystem::rename(path_, aside);
     if (is_replaced) std::filesystem::copy_file(aside, path_);
@@ -111,10 +110,7 @@ TEST_F(AgentDatabaseTest, P5a_NothingIsCommittedToAFileThatIsNotInItsPlaceAnyMor
     for (; refusal.empty() && std::chrono::steady_clock::now() < deadline;) {
       EXPECT_FALSE(was_late) << "a commit that began so late is no longer taken";
       was_late = std::chrono::steady_clock::now() > late;
-      refusal = storage_error_of([&] {
-        database->store_state("2");
-        database->commit();
-      });
+      refusal = storage_error_of([&] { commit_state(*database, "2"); });
     }
     EXPECT_NE(refusal.find("was removed or replaced"), std::string::npos) << refusal;
     EXPECT_TRUE(database->broken());
@@ -133,8 +129,7 @@ TEST_F(AgentDatabaseTest, AnEmptyFileIsANewAgent) {
   std::ofstream(path_).close();
   const auto database = open();
   EXPECT_FALSE(database->exists());
-  database->store_state("1");
-  database->commit();
+  commit_state(*database, "1");
   EXPECT_EQ(open_as_after_a_kill().load_state(), "1");
 }
 
@@ -150,8 +145,7 @@ TEST_F(AgentDatabaseTest, AFileThatWasCutShortInTheMakingIsANewAgent) {
     EXPECT_FALSE(database->exists());
     EXPECT_FALSE(file_exists());
     EXPECT_FALSE(std::filesystem::exists(path_.string() + "-journal"));
-    database->store_state("1");
-    database->commit();
+    commit_state(*database, "1");
     database->close();
     EXPECT_EQ(open()->load_state(), "1");
     std::filesystem::remove(path_);
@@ -160,8 +154,7 @@ TEST_F(AgentDatabaseTest, AFileThatWasCutShortInTheMakingIsANewAgent) {
 
 TEST_F(AgentDatabaseTest, AFileThatHasLostAllButItsFirstPageIsRefusedAndKept) {
   const auto database = open();
-  database->store_state("1");
-  database->commit();
+  commit_state(*database, "1");
   database->close();
   std::filesystem::resize_file(path_, 4096);
   EXPECT_NE(storage_error_of([&] { open(); }), "");
@@ -176,8 +169,7 @@ TEST_F(AgentDatabaseTest, AFileWithoutAnyCommitIsANewAgent) {
 
 TEST_F(AgentDatabaseTest, P6_OnlyTheDatabaseRemainsAfterClose) {
   const auto database = open();
-  database->store_state("1");
-  database->commit();
+  commit_state(*database, "1");
   EXPECT_TRUE(wal_exists());
   database->close();
   database->close();  // harmless
@@ -194,8 +186,7 @@ TEST_F(AgentDatabaseTest, P6_OnlyTheDatabaseRemainsAfterClose) {
 TEST_F(AgentDatabaseTest, ACounterAtRestTakesLessThan32KiB) {
   const auto database = open();
   for (int n = 0; n < 100; ++n) {
-    database->store_state("{\"count\":" + std::to_string(n) + "}");
-    database->commit();
+    commit_state(*database, "{\"count\":" + std::to_string(n) + "}");
   }
   database->close();
   const auto bytes = std::filesystem::file_size(path_);
@@ -206,8 +197,7 @@ TEST_F(AgentDatabaseTest, ACounterAtRestTakesLessThan32KiB) {
 
 TEST_F(AgentDatabaseTest, ASecondOneOnTheSameFileIsRefused) {
   const auto first = open();
-  first->store_state("1");
-  first->commit();
+  commit_state(*first, "1");
   EXPECT_NE(storage_error_of([&] { open(); }).find("locked"), std::string::npos);
 }
 
@@ -215,8 +205,7 @@ TEST_F(AgentDatabaseTest, ASecondOneOnTheSameFileIsRefused) {
 
 TEST_F(AgentDatabaseTest, P2_RefusesTheFileOfAnotherAgent) {
   auto database = open();
-  database->store_state("1");
-  database->commit();
+  commit_state(*database, "1");
   database->close();
   for (const AgentKey& other : {AgentKey{"Counter", "bob"}, AgentKey{"Other", "alice"}}) {
     const std::string error = storage_error_of([&] { AgentDatabase(path_, other); });
@@ -231,8 +220,7 @@ TEST_F(AgentDatabaseTest, P2_KeepsAnyBytesOfAName) {
   const AgentKey key{"Counter", std::string("a\0\n\xff\"'", 6)};
   {
     AgentDatabase database(path_, key);
-    database.store_state("1");
-    database.commit();
+    commit_state(database, "1");
   }
   EXPECT_EQ(AgentDatabase(path_, key).load_state(), "1");
 }
@@ -303,29 +291,25 @@ TEST_F(AgentDatabaseTest, P3_HostAndOtherTablesCommitTogether) {
   database->commit();
   AgentDatabase killed = open_as_after_a_kill();
   EXPECT_EQ(killed.load_state(), "1");
-  Statement read(killed.connection(), "SELECT a FROM t");
-  EXPECT_TRUE(read.query().next());
+  EXPECT_EQ(ask_integer(killed.connection(), "SELECT a FROM t"), 5);
 }
 
 TEST_F(AgentDatabaseTest, WhatIsRolledBackIsUndoneAndLaterWritesHold) {
   const auto database = open();
-  database->store_state("1");
-  database->commit();
+  commit_state(*database, "1");
   database->store_state("2");
   database->roll_back();
   EXPECT_FALSE(database->dirty());
   EXPECT_EQ(database->load_state(), "1");
   database->roll_back();
-  database->store_state("3");
-  database->commit();
+  commit_state(*database, "3");
   EXPECT_EQ(database->load_state(), "3");
 }
 
 TEST_F(AgentDatabaseTest, P4_ACommitSurvivesAKill) {
   const auto database = open();
   for (const char* state : {"1", "2", "3"}) {
-    database->store_state(state);
-    database->commit();
+    commit_state(*database, state);
     EXPECT_EQ(open_as_after_a_kill().load_state(), state);
   }
   database->store_state("4");
@@ -334,8 +318,7 @@ TEST_F(AgentDatabaseTest, P4_ACommitSurvivesAKill) {
 
 TEST_F(AgentDatabaseTest, CloseDropsWhatIsNotCommitted) {
   auto database = open();
-  database->store_state("1");
-  database->commit();
+  commit_state(*database, "1");
   database->store_state("2");
   database->close();
   EXPECT_EQ(open()->load_state(), "1");
@@ -350,10 +333,7 @@ TEST_F(AgentDatabaseTest, CommitsBeneathAHalfReadReturning) {
   ASSERT_TRUE(rows.next());
   database->commit();
   AgentDatabase killed = open_as_after_a_kill();
-  Statement count(killed.connection(), "SELECT count(*) FROM t");
-  Rows counted = count.query();
-  ASSERT_TRUE(counted.next());
-  EXPECT_EQ(counted.integer(0), 2);
+  EXPECT_EQ(ask_integer(killed.connection(), "SELECT count(*) FROM t"), 2);
 }
 
 // ---- state -------------------------------------------------------------------------------------
@@ -373,10 +353,7 @@ TEST_F(AgentDatabaseTest, StateIsKeptByteForByte) {
 TEST_F(AgentDatabaseTest, StateIsOneRowHoweverOftenItIsStored) {
   const auto database = open();
   for (int n = 0; n < 10; ++n) database->store_state(std::to_string(n));
-  Statement count(database->connection(), "SELECT count(*) FROM cf_agents_state");
-  Rows rows = count.query();
-  ASSERT_TRUE(rows.next());
-  EXPECT_EQ(rows.integer(0), 1);
+  EXPECT_EQ(ask_integer(database->connection(), "SELECT count(*) FROM cf_agents_state"), 1);
 }
 
 TEST_F(AgentDatabaseTest, ReadsTheSameAfterMemoryWasReleased) {
@@ -387,8 +364,7 @@ TEST_F(AgentDatabaseTest, ReadsTheSameAfterMemoryWasReleased) {
   database->commit();
   database->release_memory();
   EXPECT_EQ(database->load_state(), "1");
-  database->store_state("2");
-  database->commit();
+  commit_state(*database, "2");
   EXPECT_EQ(open_as_after_a_kill().load_state(), "2");
 }
 
@@ -401,9 +377,8 @@ TEST_F(AgentDatabaseTest, P5_AFullDiskBreaksItAndLosesNoCommit) {
   std::string error;
   for (int n = 0; n < 100 && error.empty(); ++n) {
     error = storage_error_of([&] {
-      database->store_state("\"" + std::to_string(n) +
-                            std::string(static_cast<std::size_t>(n) * 2000, 'x') + "\"");
-      database->commit();
+      commit_state(*database, "\"" + std::to_string(n) +
+                                  std::string(static_cast<std::size_t>(n) * 2000, 'x') + "\"");
     });
     if (error.empty()) committed = n;
   }
@@ -422,8 +397,7 @@ TEST_F(AgentDatabaseTest, P5_AFullDiskBreaksItAndLosesNoCommit) {
   const std::string expected = "\"" + std::to_string(committed) +
                                std::string(static_cast<std::size_t>(committed) * 2000, 'x') + "\"";
   EXPECT_EQ(database->load_state(), expected);
-  database->store_state("1");
-  database->commit();
+  commit_state(*database, "1");
 }
 
 TEST_F(AgentDatabaseTest, P5_ALostTransactionBreaksIt) {
@@ -470,8 +444,7 @@ TEST_F(AgentDatabaseTest, ANewAgentGetsTheSchemaVersionOfItsClassWithItsFirstWri
 
 TEST_F(AgentDatabaseTest, AClassWithoutVersionsStoresNone) {
   auto database = open();
-  database->store_state("1");
-  database->commit();
+  commit_state(*database, "1");
   database->close();
   EXPECT_EQ(open()->class_schema(), 0U);
 }

@@ -1,6 +1,7 @@
 #include "storage/agent_schema.hpp"
 
 #include "storage/agent_database.hpp"
+#include "storage/one_line_sql.hpp"
 #include "storage/statement.hpp"
 #include "support/temp_directory.hpp"
 
@@ -18,11 +19,7 @@ class AgentSchemaTest : public ::testing::Test {
     create_job_tables(database_.connection());
     create_job_views(database_.connection(), ViewsIn::kFile);
   }
-  std::string text(const std::string& sql) {
-    Statement select(database_.connection(), sql);
-    Rows found = select.query();
-    return found.next() ? std::string(found.text(0)) : "none";
-  }
+  std::string text(const std::string& sql) { return ask_text(database_.connection(), sql); }
 
   hearth::testing::TempDirectory directory_;
   AgentDatabase database_{directory_.path() / "a.db", AgentKey{"Worker", "a"}};

@@ -1,6 +1,7 @@
 #include "storage/connection.hpp"
 
 #include "base/error.hpp"
+#include "storage/one_line_sql.hpp"
 #include "storage/single_owner_vfs.hpp"
 #include "storage/statement.hpp"
 #include "support/storage_error_of.hpp"
@@ -124,10 +125,7 @@ TEST_F(SingleOwnerVfsTest, ReadsTheSameAfterIndexMemoryWasReleased) {
     sqlite3_db_release_memory(&connection.handle());
     ASSERT_EQ(connection.query_integer("SELECT count(*) FROM t"), round + 1);
   }
-  Statement check(connection.handle(), "PRAGMA integrity_check");
-  Rows rows = check.query();
-  ASSERT_TRUE(rows.next());
-  EXPECT_EQ(rows.text(0), "ok");
+  EXPECT_EQ(ask_text(connection.handle(), "PRAGMA integrity_check"), "ok");
 }
 
 TEST_F(SingleOwnerVfsTest, IndexesAWalOfManyRegions) {

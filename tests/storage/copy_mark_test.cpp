@@ -2,6 +2,7 @@
 #include "storage/copy_mark.hpp"
 
 #include "storage/agent_database.hpp"
+#include "storage/one_line_sql.hpp"
 #include "support/simulated_disk.hpp"
 #include "support/temp_directory.hpp"
 
@@ -117,8 +118,7 @@ TEST(CopyMarkTest, TheFileAndTheFirstPagesOfTheWalHaveTheStateAtTheMark) {
   CopyMark mark;
   AgentDatabase database(file, kA, {.checkpoint_pages = 8, .copy_mark = &mark});
   const auto store = [&](const std::string& state) {
-    database.store_state(state);
-    database.commit();
+    commit_state(database, state);
     if (database.checkpoint_due()) EXPECT_EQ(database.checkpoint(), "");
   };
   for (int i = 0; i < 20; ++i) store(std::to_string(i));
@@ -132,8 +132,7 @@ TEST(CopyMarkTest, TheFileAndTheFirstPagesOfTheWalHaveTheStateAtTheMark) {
   database.close();  // leaves the WAL
   EXPECT_EQ(state_with(file, *mark.pages()), "19");
   AgentDatabase next(file, kA, {.copy_mark = &mark});
-  next.store_state("last");
-  next.commit();
+  commit_state(next, "last");
   EXPECT_EQ(state_with(file, *mark.pages()), "19");
   EXPECT_EQ(mark.next(), std::nullopt);
   mark.end();
@@ -148,10 +147,7 @@ TEST(CopyMarkTest, WhatAnEarlierUseOfTheWalHasLeftDoesNotCount) {
   CopyMark mark;
   {
     AgentDatabase database(file, kA, {.checkpoint_pages = 20, .copy_mark = &mark});
-    const auto store = [&](const std::string& state) {
-      database.store_state(state);
-      database.commit();
-    };
+    const auto store = [&](const std::string& state) { commit_state(database, state); };
     for (int i = 0; !database.checkpoint_due(); ++i) store(std::to_string(i));
     EXPECT_EQ(database.checkpoint(), "");
     store("before");
@@ -163,8 +159,7 @@ TEST(CopyMarkTest, WhatAnEarlierUseOfTheWalHasLeftDoesNotCount) {
   mark.wait_for({kA});
   EXPECT_EQ(mark.next(), kA);
   AgentDatabase database(file, kA, {.copy_mark = &mark});
-  database.store_state("after");
-  database.commit();
+  commit_state(database, "after");
   EXPECT_EQ(state_with(file, mark.pages().value()), "before");
 }
 
@@ -177,8 +172,7 @@ TEST(CopyMarkTest, WhatIsClosedDuringABackupSurvivesALossOfPower) {
     const auto file = directory.path() / "a.db";
     CopyMark mark;
     AgentDatabase database(file, kA, {.copy_mark = &mark, .vfs = disk.vfs()});
-    database.store_state("acknowledged");
-    database.commit();
+    commit_state(database, "acknowledged");
     mark.hold();
     database.close();
     EXPECT_EQ(disk.sync_directory(directory.path()), 0);

@@ -18,6 +18,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 namespace hearth::storage {
@@ -30,11 +31,8 @@ class DataDirectoryTest : public ::testing::Test {
 };
 
 TEST_F(DataDirectoryTest, P1_MakesItPrivateIfItIsAbsent) {
-  const auto directory = DataDirectory::open(path_);
-  ASSERT_TRUE(directory) << directory.error().message;
-  struct stat status{};
-  ASSERT_EQ(::stat(path_.c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 07777, 0700U);
+  const auto directory = DataDirectory::open(path_).value();
+  EXPECT_EQ(std::filesystem::status(path_).permissions(), std::filesystem::perms{0700});
 }
 
 TEST_F(DataDirectoryTest, RemovesWhatAKilledWriterHasLeft) {
@@ -54,28 +52,23 @@ TEST_F(DataDirectoryTest, HasNoRoomFromAFullDiskOnUntilAWriteSucceeds) {
 }
 
 TEST_F(DataDirectoryTest, ASlashAtTheEndOfItsPathSaysNothing) {
-  const auto directory = DataDirectory::open(path_ / "");
-  ASSERT_TRUE(directory) << directory.error().message;
-  EXPECT_EQ(directory->path(), path_);
+  const auto directory = DataDirectory::open(path_ / "").value();
+  EXPECT_EQ(directory.path(), path_);
   const AgentKey key{"Counter", "a"};
-  std::filesystem::create_directories(directory->agent_path(key).parent_path());
-  EXPECT_TRUE(directory->sync_names_of(key));
+  std::filesystem::create_directories(directory.agent_path(key).parent_path());
+  EXPECT_TRUE(directory.sync_names_of(key));
 }
 
 TEST_F(DataDirectoryTest, P1_LeavesTheModeOfAnExistingOne) {
   ASSERT_EQ(::mkdir(path_.c_str(), 0750), 0);
   ASSERT_EQ(::chmod(path_.c_str(), 0750), 0);
   ASSERT_TRUE(DataDirectory::open(path_));
-  struct stat status{};
-  ASSERT_EQ(::stat(path_.c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 07777, 0750U);
+  EXPECT_EQ(std::filesystem::status(path_).permissions(), std::filesystem::perms{0750});
 }
 
 TEST_F(DataDirectoryTest, P2_RefusesASecondServerAndNamesTheFirst) {
-  const auto first = DataDirectory::open(path_);
-  ASSERT_TRUE(first);
+  const auto first = DataDirectory::open(path_).value();
   const auto second = DataDirectory::open(path_);
-  ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, Errc::kConflict);
   EXPECT_NE(second.error().message.find("process " + std::to_string(::getpid())), std::string::npos)
       << second.error().message;
@@ -109,9 +102,8 @@ TEST_F(DataDirectoryTest, P2_TheLockGoesWithTheObject) {
 }
 
 TEST_F(DataDirectoryTest, P2_TheLockMovesWithTheObject) {
-  auto first = DataDirectory::open(path_);
-  ASSERT_TRUE(first);
-  const DataDirectory moved = std::move(*first);
+  auto first = DataDirectory::open(path_).value();
+  const DataDirectory moved = std::move(first);
   EXPECT_EQ(moved.path(), path_);
   EXPECT_FALSE(DataDirectory::open(path_));
 }
@@ -129,9 +121,8 @@ TEST_F(DataDirectoryTest, P2_TheLockGoesWithAKilledProcess) {
   char answer = 0;
   ASSERT_EQ(::read(ready[0], &answer, 1), 1);
   ASSERT_EQ(answer, 'y');
-  const auto refused = DataDirectory::open(path_);
-  ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find(std::to_string(child)), std::string::npos);
+  EXPECT_NE(DataDirectory::open(path_).error().message.find(std::to_string(child)),
+            std::string::npos);
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   EXPECT_TRUE(DataDirectory::open(path_));
@@ -140,8 +131,7 @@ TEST_F(DataDirectoryTest, P2_TheLockGoesWithAKilledProcess) {
 }
 
 TEST_F(DataDirectoryTest, P2_ALockFileThatHoldsNoProcessIsRefusedAtOnce) {
-  const auto held = DataDirectory::open(path_);
-  ASSERT_TRUE(held);
+  const auto held = DataDirectory::open(path_).value();
   for (const char* const text : {"99999999999999999999", "0", "", "x"}) {
     std::ofstream(path_ / "lock") << text;
     EXPECT_FALSE(DataDirectory::open(path_)) << text;
@@ -164,29 +154,20 @@ TEST_F(DataDirectoryTest, P2_AChildOfAKilledProcessThatEndsTooIsWaitedFor) {
   EXPECT_TRUE(DataDirectory::open(path_));
 }
 
-TEST_F(DataDirectoryTest, RefusesAFileInItsPlace) {
+TEST_F(DataDirectoryTest, WhereItCannotBeIsRefusedWithWhatToDo) {
   std::ofstream(path_) << "not a directory";
-  const auto directory = DataDirectory::open(path_);
-  ASSERT_FALSE(directory);
-  EXPECT_EQ(directory.error().code, Errc::kUnavailable);
-  EXPECT_NE(directory.error().message.find("is a file"), std::string::npos)
-      << directory.error().message;
-}
-
-TEST_F(DataDirectoryTest, RefusesAMissingParentAndSaysWhatToDo) {
-  const auto directory = DataDirectory::open(temp_.path() / "no" / "data");
-  ASSERT_FALSE(directory);
-  EXPECT_EQ(directory.error().code, Errc::kUnavailable);
-  EXPECT_NE(directory.error().message.find("Create the directory above it"), std::string::npos)
-      << directory.error().message;
-}
-
-TEST_F(DataDirectoryTest, RefusesADirectoryInWhichNothingCanBeMade) {
-  const auto directory = DataDirectory::open("/proc/self");  // for root as well
-  ASSERT_FALSE(directory);
-  EXPECT_EQ(directory.error().code, Errc::kUnavailable);
-  EXPECT_NE(directory.error().message.find("/proc/self"), std::string::npos);
-  EXPECT_NE(directory.error().message.find("lock"), std::string::npos) << directory.error().message;
+  const std::filesystem::path below_nothing = temp_.path() / "no" / "data";
+  const std::tuple<const char*, std::filesystem::path, std::vector<std::string>> rows[] = {
+      {"a file in its place", path_, {"is a file"}},
+      {"a missing parent", below_nothing, {"Create the directory above it"}},
+      {"nothing can be made there, for root as well", "/proc/self", {"/proc/self", "lock"}},
+  };
+  for (const auto& [name, place, parts] : rows) {
+    const Error refusal = DataDirectory::open(place).error();
+    EXPECT_EQ(refusal.code, Errc::kUnavailable) << name;
+    for (const std::string& part : parts)
+      EXPECT_NE(refusal.message.find(part), std::string::npos) << name << ": " << refusal.message;
+  }
 }
 
 TEST_F(DataDirectoryTest, RefusesALockThatIsALinkToElsewhere) {
@@ -197,31 +178,28 @@ TEST_F(DataDirectoryTest, RefusesALockThatIsALinkToElsewhere) {
 }
 
 TEST_F(DataDirectoryTest, P3_PathsHoldTheClassAndAHashOfTheName) {
-  const auto directory = DataDirectory::open(path_);
-  ASSERT_TRUE(directory);
+  const auto directory = DataDirectory::open(path_).value();
   // The first half of SHA-256("alice"), from sha256sum.
-  EXPECT_EQ(directory->agent_path({"Counter", "alice"}),
+  EXPECT_EQ(directory.agent_path({"Counter", "alice"}),
             path_ / "agents/Counter/2b/2bd806c97f0e00af1a1fc3328fa763a9.db");
-  EXPECT_EQ(directory->directory_path(), path_ / "host.db");
+  EXPECT_EQ(directory.directory_path(), path_ / "host.db");
 }
 
 TEST_F(DataDirectoryTest, P3_NoNameLeavesItsClassesDirectory) {
-  const auto directory = DataDirectory::open(path_);
-  ASSERT_TRUE(directory);
+  const auto directory = DataDirectory::open(path_).value();
   using std::string_literals::operator""s;
   for (const std::string& name :
        {"../../etc/passwd"s, "/"s, "a\0b"s, ""s, std::string(10'000, 'x')}) {
-    const auto path = directory->agent_path({"Counter", name});
+    const auto path = directory.agent_path({"Counter", name});
     EXPECT_EQ(path.parent_path().parent_path(), path_ / "agents/Counter");
     EXPECT_EQ(path.filename().string().size(), 32U + 3U);
   }
 }
 
 TEST_F(DataDirectoryTest, RemovesEveryFileOfAnAgentAndNoneOfItsNeighbours) {
-  const auto directory = DataDirectory::open(path_);
-  ASSERT_TRUE(directory);
+  const auto directory = DataDirectory::open(path_).value();
   const AgentKey key{"Counter", "alice"};
-  const std::filesystem::path database = directory->agent_path(key);
+  const std::filesystem::path database = directory.agent_path(key);
   std::filesystem::create_directories(database.parent_path());
   const std::filesystem::path neighbour = database.parent_path() / "2b00.db";
   std::ofstream{neighbour} << "x";
@@ -231,12 +209,12 @@ TEST_F(DataDirectoryTest, RemovesEveryFileOfAnAgentAndNoneOfItsNeighbours) {
   std::filesystem::create_directory(files);
   std::ofstream{files / "of an operation.db"} << "x";
   std::vector<std::filesystem::path> databases;
-  directory->each_agent_file([&](const std::filesystem::path& file) {
+  directory.each_agent_file([&](const std::filesystem::path& file) {
     databases.push_back(file);
     return true;
   });
   EXPECT_EQ(databases.size(), 2U) << "what an agent has written is no agent";
-  directory->remove_agent(key);
+  directory.remove_agent(key);
   std::vector<std::filesystem::path> left;
   for (const auto& entry : std::filesystem::directory_iterator(database.parent_path()))
     left.push_back(entry.path());
@@ -244,22 +222,20 @@ TEST_F(DataDirectoryTest, RemovesEveryFileOfAnAgentAndNoneOfItsNeighbours) {
 }
 
 TEST_F(DataDirectoryTest, RemovingAnAgentThatHasNoFilesIsNoError) {
-  const auto directory = DataDirectory::open(path_);
-  ASSERT_TRUE(directory);
-  directory->remove_agent({"Counter", "alice"});  // nor a directory
-  std::filesystem::create_directories(directory->agent_path({"Counter", "alice"}).parent_path());
-  directory->remove_agent({"Counter", "alice"});
+  const auto directory = DataDirectory::open(path_).value();
+  directory.remove_agent({"Counter", "alice"});  // nor a directory
+  std::filesystem::create_directories(directory.agent_path({"Counter", "alice"}).parent_path());
+  directory.remove_agent({"Counter", "alice"});
 }
 
 TEST_F(DataDirectoryTest, AFileThatCannotBeRemovedIsNamed) {
-  const auto directory = DataDirectory::open(path_);
-  ASSERT_TRUE(directory);
+  const auto directory = DataDirectory::open(path_).value();
   const AgentKey key{"Counter", "alice"};
-  const std::filesystem::path stubborn = directory->agent_path(key).string() + "-journal";
+  const std::filesystem::path stubborn = directory.agent_path(key).string() + "-journal";
   std::filesystem::create_directories(stubborn);
   std::string why;
   try {
-    directory->remove_agent(key);
+    directory.remove_agent(key);
   } catch (const StorageError& failure) {
     why = failure.what();
   }
@@ -267,22 +243,21 @@ TEST_F(DataDirectoryTest, AFileThatCannotBeRemovedIsNamed) {
 }
 
 TEST_F(DataDirectoryTest, TellsADirectoryOfAgentsThatWasLostFromOneThatWasNeverMade) {
-  const auto directory = DataDirectory::open(path_);
-  ASSERT_TRUE(directory);
-  directory->check_directory_not_lost();  // a server's first start
-  const std::filesystem::path file = directory->agent_path({"Counter", "alice"});
+  const auto directory = DataDirectory::open(path_).value();
+  directory.check_directory_not_lost();  // a server's first start
+  const std::filesystem::path file = directory.agent_path({"Counter", "alice"});
   std::filesystem::create_directories(file.parent_path());
-  directory->check_directory_not_lost();  // nor are directories without a file in them any loss
+  directory.check_directory_not_lost();  // nor are directories without a file in them any loss
   std::ofstream{file} << "x";
   const auto refusal = [&] {
-    return hearth::testing::storage_error_of([&] { directory->check_directory_not_lost(); });
+    return hearth::testing::storage_error_of([&] { directory.check_directory_not_lost(); });
   };
   EXPECT_TRUE(refusal().starts_with("it is missing")) << refusal();
   EXPECT_NE(refusal().find(file.string()), std::string::npos) << refusal();
-  std::ofstream{directory->directory_path()} << "";
+  std::ofstream{directory.directory_path()} << "";
   EXPECT_TRUE(refusal().starts_with("it is empty")) << refusal();
-  std::ofstream{directory->directory_path()} << "x";
-  directory->check_directory_not_lost();
+  std::ofstream{directory.directory_path()} << "x";
+  directory.check_directory_not_lost();
 }
 
 TEST_F(DataDirectoryTest, NoticesThatItIsGoneOrAnother) {
@@ -319,19 +294,17 @@ TEST_F(DataDirectoryTest, NoticesThatItIsGoneOrAnother) {
 }
 
 TEST_F(DataDirectoryTest, TheNamesThatLeadToAnAgentsFileCanBeSynced) {
-  const auto directory = DataDirectory::open(path_);
-  ASSERT_TRUE(directory);
+  const auto directory = DataDirectory::open(path_).value();
   const AgentKey key{"Counter", "alice"};
-  EXPECT_FALSE(directory->sync_names_of(key)) << "they are not there";
-  std::filesystem::create_directories(directory->agent_path(key).parent_path());
-  EXPECT_TRUE(directory->sync_names_of(key));
+  EXPECT_FALSE(directory.sync_names_of(key)) << "they are not there";
+  std::filesystem::create_directories(directory.agent_path(key).parent_path());
+  EXPECT_TRUE(directory.sync_names_of(key));
 }
 
 TEST_F(DataDirectoryTest, AbortsOnAClassThatMayNotBePartOfAPath) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const auto directory = DataDirectory::open(path_);
-  ASSERT_TRUE(directory);
-  EXPECT_DEATH((void)directory->agent_path({"../x", "a"}), "may not be part of a path");
+  const auto directory = DataDirectory::open(path_).value();
+  EXPECT_DEATH((void)directory.agent_path({"../x", "a"}), "may not be part of a path");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "storage/agent_database.hpp"
+#include "storage/one_line_sql.hpp"
 #include "storage/sync_calls.hpp"
 #include "support/few_descriptors.hpp"
 #include "support/temp_directory.hpp"
@@ -26,8 +27,7 @@ TEST(DescriptorsTest, ADatabaseThatFindsNoneSaysSoAndOpensOnceThereAreSome) {
   const std::filesystem::path path = directory.path() / "a.db";
   {
     AgentDatabase database(path, {"C", "a"});
-    database.store_state("1");
-    database.commit();
+    commit_state(database, "1");
     database.close();
   }
   for (const unsigned left : {0U, 1U}) {  // for the file; for its WAL

@@ -28,11 +28,10 @@ TEST_F(DirectoryObjectsTest, AnObjectKeepsItsIdAndItsBeginning) {
   EXPECT_FALSE(directory_.record_object({"A", "x"}, "id-2", 200));
   directory_.note_active({"A", "x"}, 300);
   directory_.note_active({"A", "y"}, 300);
-  const auto found = directory_.object(AgentKey{"A", "x"});
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->uuid, "id-1");
-  EXPECT_EQ(found->created_at_ms, 100);
-  EXPECT_EQ(found->last_active_ms, 300);
+  const auto found = directory_.object(AgentKey{"A", "x"}).value();
+  EXPECT_EQ(found.uuid, "id-1");
+  EXPECT_EQ(found.created_at_ms, 100);
+  EXPECT_EQ(found.last_active_ms, 300);
   EXPECT_EQ(directory_.object(std::string_view("id-1"))->key, (AgentKey{"A", "x"}));
   EXPECT_FALSE(directory_.object(std::string_view("id-2")));
   EXPECT_FALSE(directory_.object(AgentKey{"A", "y"}));

@@ -1,6 +1,7 @@
 #include "storage/kept_statements.hpp"
 
 #include "storage/connection.hpp"
+#include "storage/one_line_sql.hpp"
 #include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
@@ -18,11 +19,9 @@ class KeptStatementsTest : public ::testing::Test {
   }
   // The texts of all that are kept, but for this question.
   std::string texts() {
-    Statement all(connection_.handle(),
-                  "SELECT group_concat(sql) FROM (SELECT sql FROM sqlite_stmt "
-                  "WHERE sql NOT LIKE '%sqlite_stmt%' ORDER BY sql)");
-    Rows rows = all.query();
-    return rows.next() ? text_or_none(rows, 0).value_or("") : "";
+    return ask_text(connection_.handle(),
+                    "SELECT group_concat(sql) FROM (SELECT sql FROM sqlite_stmt "
+                    "WHERE sql NOT LIKE '%sqlite_stmt%' ORDER BY sql)");
   }
 
   const testing::TempDirectory temp_;

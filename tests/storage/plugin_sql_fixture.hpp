@@ -2,6 +2,7 @@
 // An agent's database and the plugin's SQL on it, with a clock that advances at each look.
 
 #include "storage/agent_database.hpp"
+#include "storage/one_line_sql.hpp"
 #include "storage/plugin_sql.hpp"
 #include "storage/statement.hpp"
 #include "support/temp_directory.hpp"
@@ -10,6 +11,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -55,6 +57,11 @@ class PluginSqlTest : public ::testing::Test {
     }
   }
 
+  // Each must succeed.
+  void run_all(std::initializer_list<std::string_view> texts) {
+    for (const std::string_view text : texts) run(text).value();
+  }
+
   std::int64_t ask(std::string_view text) {
     const StatementHandle handle = prepare(text);
     EXPECT_EQ(*sql_->step(handle), StepOutcome::kRow) << text;
@@ -73,9 +80,7 @@ class PluginSqlTest : public ::testing::Test {
                                  std::filesystem::copy_options::overwrite_existing);
     }
     AgentDatabase killed(copy, database_.key());
-    Statement statement(killed.connection(), text);
-    Rows rows = statement.query();
-    return rows.next() ? rows.integer(0) : -1;
+    return ask_integer(killed.connection(), text);
   }
 
   const testing::TempDirectory temp_;

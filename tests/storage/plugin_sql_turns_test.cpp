@@ -1,6 +1,7 @@
 // How a plugin's SQL takes part in turns: the implicit transaction, cursors, savepoints.
 
 #include "plugin_sql_fixture.hpp"
+#include "storage/one_line_sql.hpp"
 #include "storage/plugin_sql.hpp"
 #include "storage/statement.hpp"
 
@@ -66,8 +67,8 @@ TEST_F(PluginSqlTurnsTest, ATableWithoutRowidsLeftIsThePluginsErrorAndNoFullDisk
 }
 
 TEST_F(PluginSqlTurnsTest, RowsWithRowidsOfTheirOwnAreTakenAllTheSame) {
-  ASSERT_TRUE(run("CREATE TABLE n(id INTEGER PRIMARY KEY AUTOINCREMENT, x)"));
-  ASSERT_TRUE(run("INSERT INTO n VALUES(9223372036854775807, 1)"));
+  run_all({"CREATE TABLE n(id INTEGER PRIMARY KEY AUTOINCREMENT, x)",
+           "INSERT INTO n VALUES(9223372036854775807, 1)"});
   database_.commit();
   EXPECT_TRUE(run("INSERT INTO n VALUES(7, 2)"));
   EXPECT_TRUE(run("INSERT INTO n VALUES(7, 3) ON CONFLICT(id) DO UPDATE SET x = excluded.x"));
@@ -120,8 +121,7 @@ TEST_F(PluginSqlTurnsTest, AFullDiskIsAStorageErrorAlsoBesideATableWithoutRowids
     sql_.reset();
     AgentDatabase database(temp_.path() / (std::to_string(++number) + ".db"), {"Counter", "bob"});
     sql_.emplace(database, clock_);
-    ASSERT_TRUE(run("CREATE TABLE t(x)"));
-    ASSERT_TRUE(run("CREATE TABLE n(id INTEGER PRIMARY KEY AUTOINCREMENT, x)"));
+    run_all({"CREATE TABLE t(x)", "CREATE TABLE n(id INTEGER PRIMARY KEY AUTOINCREMENT, x)"});
     for (std::size_t i = 1; i < each.size(); ++i) ASSERT_TRUE(run(each[i])) << each[i];
     database.commit();
     {
@@ -196,21 +196,18 @@ TEST_F(PluginSqlTurnsTest, P3_AnAgentThatUsesNoSqlGetsNoFile) {
 }
 
 TEST_F(PluginSqlTurnsTest, ACursorGoesOnAfterACommitInTheSameTurn) {
-  ASSERT_TRUE(run("CREATE TABLE t(a)"));
-  ASSERT_TRUE(run("INSERT INTO t VALUES(1), (2), (3)"));
+  run_all({"CREATE TABLE t(a)", "INSERT INTO t VALUES(1), (2), (3)"});
   const StatementHandle cursor = prepare("SELECT a FROM t ORDER BY a");
   int seen = 0;
   while (*sql_->step(cursor) == StepOutcome::kRow) {
     EXPECT_EQ(*sql_->column_int64(cursor, 0), ++seen);
-    database_.store_state(std::to_string(seen));
-    database_.commit();  // as stash() does
+    commit_state(database_, std::to_string(seen));  // as stash() does
   }
   EXPECT_EQ(seen, 3);
 }
 
 TEST_F(PluginSqlTurnsTest, ACursorEndsWithItsTurn) {
-  ASSERT_TRUE(run("CREATE TABLE t(a)"));
-  ASSERT_TRUE(run("INSERT INTO t VALUES(1), (2)"));
+  run_all({"CREATE TABLE t(a)", "INSERT INTO t VALUES(1), (2)"});
   const StatementHandle cursor = prepare("SELECT a FROM t");
   ASSERT_EQ(*sql_->step(cursor), StepOutcome::kRow);
   database_.commit();
@@ -232,13 +229,10 @@ TEST_F(PluginSqlTurnsTest, AHalfReadReturningEndsWithTheCommitAndKeepsItsWrites)
 }
 
 TEST_F(PluginSqlTurnsTest, AConflictThatAsksForRollbackBreaksTheDatabase) {
-  ASSERT_TRUE(run("CREATE TABLE t(a UNIQUE)"));
-  ASSERT_TRUE(run("INSERT INTO t VALUES(1)"));
+  run_all({"CREATE TABLE t(a UNIQUE)", "INSERT INTO t VALUES(1)"});
   database_.commit();
   database_.store_state("1");
-  const auto outcome = run("INSERT OR ROLLBACK INTO t VALUES(1)");
-  ASSERT_FALSE(outcome);
-  EXPECT_EQ(outcome.error().code, Errc::kConflict);
+  EXPECT_EQ(run("INSERT OR ROLLBACK INTO t VALUES(1)").error().code, Errc::kConflict);
   EXPECT_TRUE(database_.broken());
   EXPECT_THROW(database_.commit(), StorageError);
 }
@@ -312,8 +306,7 @@ TEST_F(PluginSqlTurnsTest, AStateTableMadeInsideAnUndoneSavepointIsMadeAgain) {
   database_.store_state("1");
   ASSERT_TRUE(sql_->rollback_to(savepoint));
   EXPECT_EQ(database_.load_state(), std::nullopt);
-  database_.store_state("2");
-  database_.commit();
+  commit_state(database_, "2");
   EXPECT_EQ(database_.load_state(), "2");
 }
 

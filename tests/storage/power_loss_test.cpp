@@ -7,6 +7,7 @@
 
 #include "storage/agent_database.hpp"
 #include "storage/connection.hpp"
+#include "storage/one_line_sql.hpp"
 #include "storage/statement.hpp"
 #include "storage/sync_service.hpp"
 #include "support/power_seeds.hpp"
@@ -103,19 +104,11 @@ class Counter {
 
  private:
   void run(const char* sql) { Statement(database_->connection(), sql).execute(); }
-  std::int64_t ask(const char* sql) {
-    Statement statement(database_->connection(), sql);
-    Rows rows = statement.query();
-    return rows.next() ? rows.integer(0) : -1;
-  }
+  std::int64_t ask(const char* sql) { return ask_integer(database_->connection(), sql); }
 
   std::string check() {
-    {
-      Statement statement(database_->connection(), "PRAGMA integrity_check");
-      Rows rows = statement.query();
-      if (!rows.next()) return "no answer to the check";
-      if (rows.text(0) != "ok") return "corrupt: " + std::string(rows.text(0));
-    }
+    const std::string found = ask_text(database_->connection(), "PRAGMA integrity_check");
+    if (found != "ok") return "corrupt: " + found;
     const std::optional<std::string> state = database_->load_state();
     if (!state) return "an agent without its first transaction";
     last_ = std::stoll(*state);

@@ -55,34 +55,21 @@ class CandidateTest : public ::testing::Test {
 
 TEST_F(CandidateTest, GivesTheBytesAndTheirHash) {
   const auto path = make_file("abc");
-  const auto candidate = read_candidate(path, clock_, policy_);
-  ASSERT_TRUE(candidate);
-  EXPECT_EQ(candidate->bytes, bytes_of_text("abc"));
-  EXPECT_EQ(candidate->sha256, sha256_hex("abc"));
-  EXPECT_EQ(candidate->file, path);
+  const auto candidate = read_candidate(path, clock_, policy_).value();
+  EXPECT_EQ(candidate.bytes, bytes_of_text("abc"));
+  EXPECT_EQ(candidate.sha256, sha256_hex("abc"));
+  EXPECT_EQ(candidate.file, path);
   EXPECT_EQ(pauses_, 0);
-  const auto again = read_candidate(path, clock_, policy_);
-  ASSERT_TRUE(again);
-  EXPECT_EQ(again->sha256, candidate->sha256);
+  const auto again = read_candidate(path, clock_, policy_).value();
+  EXPECT_EQ(again.sha256, candidate.sha256);
 }
 
-TEST_F(CandidateTest, F1_ALinkIsNotFollowed) {
-  const auto real = make_file();
-  const auto link = directory_.path() / "link.so";
-  std::filesystem::create_symlink(real, link);
-  EXPECT_EQ(refusal_of(link), "F1");
-}
-
-TEST_F(CandidateTest, F1_APipeIsRefusedAtOnce) {
-  const auto path = directory_.path() / "pipe.so";
-  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-  EXPECT_EQ(refusal_of(path), "F1");
-}
-
-TEST_F(CandidateTest, F1_ADirectoryIsRefused) {
-  const auto path = directory_.path() / "directory.so";
-  std::filesystem::create_directory(path);
-  EXPECT_EQ(refusal_of(path), "F1");
+TEST_F(CandidateTest, F1_ALinkAPipeAndADirectoryAreRefusedAtOnce) {
+  std::filesystem::create_symlink(make_file(), directory_.path() / "link.so");
+  ASSERT_EQ(::mkfifo((directory_.path() / "pipe.so").c_str(), 0600), 0);
+  std::filesystem::create_directory(directory_.path() / "directory.so");
+  for (const char* const name : {"link.so", "pipe.so", "directory.so"})
+    EXPECT_EQ(refusal_of(directory_.path() / name), "F1") << name;
 }
 
 TEST_F(CandidateTest, F2_AForeignFileIsRefused) {
@@ -114,7 +101,6 @@ TEST_F(CandidateTest, F5_AHugeFileIsRefusedWithoutBeingRead) {
 
 TEST_F(CandidateTest, F7_AMissingFileIsRefusedWithTheSystemsWords) {
   const auto candidate = read_candidate(directory_.path() / "none.so", clock_, policy_);
-  ASSERT_FALSE(candidate);
   EXPECT_EQ(candidate.error().rule, "F7");
   EXPECT_NE(candidate.error().reason.find("No such file"), std::string::npos);
 }
@@ -129,7 +115,6 @@ TEST_F(CandidateTest, F7_AnUnreadableFileIsRefused) {
   };
   EXPECT_TRUE(read_with_mode(0644));  // the mode alone makes the difference
   const auto candidate = read_with_mode(0);
-  ASSERT_FALSE(candidate);
   EXPECT_EQ(candidate.error().rule, "F7");
   EXPECT_NE(candidate.error().reason.find("Permission denied"), std::string::npos);
 }
@@ -137,8 +122,7 @@ TEST_F(CandidateTest, F7_AnUnreadableFileIsRefused) {
 TEST_F(CandidateTest, AFreshFileIsReadOnlyAfterItHasSettled) {
   const auto path = make_file();
   clock_.set_wall(std::chrono::system_clock::now());
-  const auto candidate = read_candidate(path, clock_, policy_);
-  ASSERT_TRUE(candidate);
+  const auto candidate = read_candidate(path, clock_, policy_).value();
   EXPECT_EQ(pauses_, 1);
 }
 
@@ -150,9 +134,8 @@ TEST_F(CandidateTest, AFileThatGrowsWhileItSettlesIsReadWhole) {
     write_bytes(path, bytes_of_text("first and second"));
     clock_.set_wall(std::chrono::system_clock::now());  // and it is young again
   };
-  const auto candidate = read_candidate(path, clock_, policy_);
-  ASSERT_TRUE(candidate);
-  EXPECT_EQ(candidate->bytes, bytes_of_text("first and second"));
+  const auto candidate = read_candidate(path, clock_, policy_).value();
+  EXPECT_EQ(candidate.bytes, bytes_of_text("first and second"));
   EXPECT_EQ(pauses_, 2);
 }
 
@@ -163,9 +146,8 @@ TEST_F(CandidateTest, AnEmptyFileThatIsYoungIsGivenTime) {
     if (++pauses_ == 1) write_bytes(path, bytes_of_text("now it is here"));
     clock_.set_wall(std::chrono::system_clock::now() + 1h);
   };
-  const auto candidate = read_candidate(path, clock_, policy_);
-  ASSERT_TRUE(candidate);
-  EXPECT_EQ(candidate->bytes, bytes_of_text("now it is here"));
+  const auto candidate = read_candidate(path, clock_, policy_).value();
+  EXPECT_EQ(candidate.bytes, bytes_of_text("now it is here"));
 }
 
 TEST_F(CandidateTest, F6_AFileThatNeverSettlesIsGivenUp) {

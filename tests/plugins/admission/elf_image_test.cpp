@@ -47,36 +47,42 @@ Errc parse_error_of(const Bytes& bytes) {
   return image ? Errc{} : image.error().code;
 }
 
+// The error of plain.so with another value at this place.
+template <class T>
+Errc error_with(std::size_t at, const T& value) {
+  Bytes bytes = library_bytes("plain");
+  put(bytes, at, value);
+  return parse_error_of(bytes);
+}
+
 TEST(ElfImageTest, ReadsWhatALibrarySaysAboutItself) {
   const Bytes bytes = library_bytes("plain");
-  const auto image = parse_elf_image(bytes);
-  ASSERT_TRUE(image) << image.error().message;
-  ASSERT_EQ(image->exports.size(), 1U);
-  EXPECT_EQ(image->exports[0].name, "hearth_plugin_v1");
-  EXPECT_EQ(image->exports[0].size, 48U);
-  EXPECT_TRUE(image->exports[0].is_object);
-  EXPECT_EQ(image->exports[0].binding, ElfBinding::kGlobal);
-  EXPECT_NE(std::ranges::find(image->needed, "libc.so.6"), image->needed.end());
-  EXPECT_NE(std::ranges::find(image->imports, "malloc"), image->imports.end());
-  EXPECT_NE(std::ranges::find(image->notes, "HEARTH", &ElfNote::owner), image->notes.end());
-  EXPECT_FALSE(image->is_program);
-  EXPECT_FALSE(image->has_executable_stack);
-  EXPECT_FALSE(image->has_writable_code);
-  EXPECT_FALSE(image->has_text_relocations);
-  EXPECT_FALSE(image->never_unloads);
-  EXPECT_FALSE(image->run_path);
+  const auto image = parse_elf_image(bytes).value();
+  ASSERT_EQ(image.exports.size(), 1U);
+  EXPECT_EQ(image.exports[0].name, "hearth_plugin_v1");
+  EXPECT_EQ(image.exports[0].size, 48U);
+  EXPECT_TRUE(image.exports[0].is_object);
+  EXPECT_EQ(image.exports[0].binding, ElfBinding::kGlobal);
+  EXPECT_NE(std::ranges::find(image.needed, "libc.so.6"), image.needed.end());
+  EXPECT_NE(std::ranges::find(image.imports, "malloc"), image.imports.end());
+  EXPECT_NE(std::ranges::find(image.notes, "HEARTH", &ElfNote::owner), image.notes.end());
+  EXPECT_FALSE(image.is_program);
+  EXPECT_FALSE(image.has_executable_stack);
+  EXPECT_FALSE(image.has_writable_code);
+  EXPECT_FALSE(image.has_text_relocations);
+  EXPECT_FALSE(image.never_unloads);
+  EXPECT_FALSE(image.run_path);
 }
 
 TEST(ElfImageTest, ReadsTheVersionsThatALibraryNeeds) {
   const Bytes bytes = library_bytes("plain");
-  const auto image = parse_elf_image(bytes);
-  ASSERT_TRUE(image);
-  const auto found = std::ranges::find(image->versions, "libc.so.6", &ElfNeededVersion::library);
-  ASSERT_NE(found, image->versions.end());
+  const auto image = parse_elf_image(bytes).value();
+  const auto found = std::ranges::find(image.versions, "libc.so.6", &ElfNeededVersion::library);
+  ASSERT_NE(found, image.versions.end());
   EXPECT_TRUE(found->name.starts_with("GLIBC_2."));
   EXPECT_FALSE(found->is_weak);
-  EXPECT_TRUE(image->binds_now);
-  EXPECT_TRUE(image->has_relro);
+  EXPECT_TRUE(image.binds_now);
+  EXPECT_TRUE(image.has_relro);
 }
 
 TEST(ElfImageTest, RefusesAVersionTableThatIsDamaged) {
@@ -94,18 +100,16 @@ TEST(ElfImageTest, RefusesAVersionTableThatIsDamaged) {
   // Names outside of the string table, and a chain that leaves the loaded part.
   const auto table = get<std::uint64_t>(plain, dynamic_entry_at(plain, DT_VERNEED) + 8);
   for (const std::size_t field :
-       {offsetof(Elf64_Verneed, vn_file), offsetof(Elf64_Verneed, vn_aux)}) {
-    Bytes bytes = plain;  // in the first segment, where addresses are offsets
-    put(bytes, table + field, std::uint32_t{0x7fff'fff0});
-    EXPECT_EQ(parse_error_of(bytes), Errc::kInvalidArgument) << field;
-  }
+       {offsetof(Elf64_Verneed, vn_file), offsetof(Elf64_Verneed, vn_aux)})
+    // In the first segment, where addresses are offsets.
+    EXPECT_EQ(error_with(table + field, std::uint32_t{0x7fff'fff0}), Errc::kInvalidArgument)
+        << field;
 }
 
 TEST(ElfImageTest, KnowsAProgramFromALibrary) {
   const Bytes bytes = read_bytes("/proc/self/exe");
-  const auto image = parse_elf_image(bytes);
-  ASSERT_TRUE(image) << image.error().message;
-  EXPECT_TRUE(image->is_program);
+  const auto image = parse_elf_image(bytes).value();
+  EXPECT_TRUE(image.is_program);
 }
 
 TEST(ElfImageTest, WhatIsNoElfFileIsForeign) {
@@ -120,12 +124,7 @@ TEST(ElfImageTest, WhatIsNoElfFileIsForeign) {
 }
 
 TEST(ElfImageTest, WhatIsForAnotherSystemIsForeign) {
-  const Bytes plain = library_bytes("plain");
-  const auto with = [&plain](std::size_t at, std::uint8_t value) {
-    Bytes bytes = plain;
-    put(bytes, at, value);
-    return parse_error_of(bytes);
-  };
+  const auto with = error_with<std::uint8_t>;
   EXPECT_EQ(with(EI_CLASS, ELFCLASS32), Errc::kUnsupported);
   EXPECT_EQ(with(EI_DATA, ELFDATA2MSB), Errc::kUnsupported);
   EXPECT_EQ(with(EI_OSABI, ELFOSABI_FREEBSD), Errc::kUnsupported);
@@ -159,45 +158,25 @@ TEST(ElfImageTest, EveryLengthOfAFileIsHandled) {
 
 TEST(ElfImageTest, RefusesHeadersThatPointOutsideTheFile) {
   const Bytes plain = library_bytes("plain");
-  constexpr std::uint64_t kFar[] = {~std::uint64_t{0}, std::uint64_t{1} << 63,
-                                    ~std::uint64_t{0} - 63};
-  for (const std::uint64_t far : kFar) {
-    Bytes bytes = plain;
-    put(bytes, offsetof(Elf64_Ehdr, e_phoff), far);
-    EXPECT_EQ(parse_error_of(bytes), Errc::kInvalidArgument);
-    bytes = plain;
-    put(bytes, offsetof(Elf64_Ehdr, e_shoff), far);
-    EXPECT_EQ(parse_error_of(bytes), Errc::kInvalidArgument);
-    const std::size_t load = program_header_at(plain, PT_LOAD);
-    for (const std::size_t field : {offsetof(Elf64_Phdr, p_offset), offsetof(Elf64_Phdr, p_filesz),
-                                    offsetof(Elf64_Phdr, p_vaddr), offsetof(Elf64_Phdr, p_memsz)}) {
-      bytes = plain;
-      put(bytes, load + field, far);
-      EXPECT_EQ(parse_error_of(bytes), Errc::kInvalidArgument) << "field at " << field;
-    }
-    for (const std::int64_t tag : {DT_STRTAB, DT_STRSZ, DT_SYMTAB}) {
-      bytes = plain;
-      put(bytes, dynamic_entry_at(plain, tag) + offsetof(Elf64_Dyn, d_un), far);
-      EXPECT_EQ(parse_error_of(bytes), Errc::kInvalidArgument) << "tag " << tag;
-    }
-    bytes = plain;
-    put(bytes, dynamic_entry_at(plain, DT_NEEDED) + offsetof(Elf64_Dyn, d_un), far);
-    EXPECT_EQ(parse_error_of(bytes), Errc::kInvalidArgument);
+  std::vector<std::size_t> places{offsetof(Elf64_Ehdr, e_phoff), offsetof(Elf64_Ehdr, e_shoff)};
+  for (const std::size_t field : {offsetof(Elf64_Phdr, p_offset), offsetof(Elf64_Phdr, p_filesz),
+                                  offsetof(Elf64_Phdr, p_vaddr), offsetof(Elf64_Phdr, p_memsz)})
+    places.push_back(program_header_at(plain, PT_LOAD) + field);
+  for (const std::int64_t tag : {DT_STRTAB, DT_STRSZ, DT_SYMTAB, DT_NEEDED})
+    places.push_back(dynamic_entry_at(plain, tag) + offsetof(Elf64_Dyn, d_un));
+  for (const std::uint64_t far : {~std::uint64_t{0}, std::uint64_t{1} << 63, ~std::uint64_t{63}}) {
+    for (const std::size_t place : places)
+      EXPECT_EQ(error_with(place, far), Errc::kInvalidArgument) << far << " at " << place;
   }
 }
 
 TEST(ElfImageTest, RefusesCountsThatNoLibraryHas) {
-  const Bytes plain = library_bytes("plain");
-  for (const auto count : std::initializer_list<std::uint16_t>{0, 129, 0xffff}) {
-    Bytes bytes = plain;
-    put(bytes, offsetof(Elf64_Ehdr, e_phnum), count);
-    EXPECT_EQ(parse_error_of(bytes), Errc::kInvalidArgument) << count << " segments";
-  }
-  for (const auto count : std::initializer_list<std::uint16_t>{0, 0xffff}) {
-    Bytes bytes = plain;
-    put(bytes, offsetof(Elf64_Ehdr, e_shnum), count);
-    EXPECT_EQ(parse_error_of(bytes), Errc::kInvalidArgument) << count << " sections";
-  }
+  for (const auto segments : std::initializer_list<std::uint16_t>{0, 129, 0xffff})
+    EXPECT_EQ(error_with(offsetof(Elf64_Ehdr, e_phnum), segments), Errc::kInvalidArgument)
+        << segments;
+  for (const auto sections : std::initializer_list<std::uint16_t>{0, 0xffff})
+    EXPECT_EQ(error_with(offsetof(Elf64_Ehdr, e_shnum), sections), Errc::kInvalidArgument)
+        << sections;
 }
 
 TEST(ElfImageTest, RefusesADynamicSectionWithoutAnEnd) {
@@ -213,9 +192,8 @@ TEST(ElfImageTest, RefusesADynamicSectionWithoutAnEnd) {
 TEST(ElfImageTest, AStackThatIsNotMentionedIsExecutable) {
   Bytes bytes = library_bytes("plain");
   put(bytes, program_header_at(bytes, PT_GNU_STACK), std::uint32_t{PT_NULL});
-  const auto image = parse_elf_image(bytes);
-  ASSERT_TRUE(image);
-  EXPECT_TRUE(image->has_executable_stack);
+  const auto image = parse_elf_image(bytes).value();
+  EXPECT_TRUE(image.has_executable_stack);
 }
 
 // The parser must refuse or read a file with random damage, and never crash. Damaged are bytes of

@@ -22,15 +22,14 @@ TEST(CheckChildTest, ASettingComesThroughAnArgument) {
   setting.methods = {"one", "two"};
   setting.may_call = false;
   setting.time = std::chrono::milliseconds(1234);
-  const auto back = parse_setting(to_argument(setting));
-  ASSERT_TRUE(back) << back.error().message;
-  EXPECT_EQ(back->library, setting.library);
-  EXPECT_EQ(back->directory, setting.directory);
-  EXPECT_EQ(back->seed, setting.seed);
-  EXPECT_EQ(back->options, setting.options);
-  EXPECT_EQ(back->methods, setting.methods);
-  EXPECT_EQ(back->may_call, setting.may_call);
-  EXPECT_EQ(back->time, setting.time);
+  const auto back = parse_setting(to_argument(setting)).value();
+  EXPECT_EQ(back.library, setting.library);
+  EXPECT_EQ(back.directory, setting.directory);
+  EXPECT_EQ(back.seed, setting.seed);
+  EXPECT_EQ(back.options, setting.options);
+  EXPECT_EQ(back.methods, setting.methods);
+  EXPECT_EQ(back.may_call, setting.may_call);
+  EXPECT_EQ(back.time, setting.time);
 }
 
 TEST(CheckChildTest, AnythingElseIsAnError) {

@@ -37,6 +37,7 @@ std::string text_of(hearth_bytes bytes) {
 // A host with one agent whose code runs.
 class CheckHostTest : public ::testing::Test {
  protected:
+  CheckHostTest() { use({}); }
   void use(HostVariant variant, bool guarded = false, std::uint64_t seed = 1) {
     agent_.reset();
     check_.emplace("it.so", std::move(variant), memory_, guarded ? &memory_ : nullptr, seed);
@@ -52,6 +53,13 @@ class CheckHostTest : public ::testing::Test {
     const auto* const table = static_cast<const Table*>(host_->get_extension(host_, id));
     if (table == nullptr) throw std::runtime_error(id);
     return *table;
+  }
+  // Adds an item to the queue.
+  hearth_status push_tick(hearth_bytes& record) {
+    hearth_queue_request request{};
+    request.struct_size = sizeof request;
+    request.callback = bytes_of("tick");
+    return extension<hearth_queue_v1>(HEARTH_EXT_QUEUE).push(host_, handle_, &request, &record);
   }
   extensions::CallId accepted(extensions::EventKind kind) {
     const extensions::CallId call = agent_->add_call(kind);
@@ -72,7 +80,6 @@ class CheckHostTest : public ::testing::Test {
 };
 
 TEST_F(CheckHostTest, HasEveryExtensionThatAServerHas) {
-  use({});
   for (const extensions::Registered& each : extensions::registered_extensions())
     EXPECT_NE(host_->get_extension(host_, std::string(each.id).c_str()), nullptr) << each.id;
   EXPECT_EQ(host_->get_extension(host_, "hearth.moon/1"), nullptr);
@@ -80,7 +87,6 @@ TEST_F(CheckHostTest, HasEveryExtensionThatAServerHas) {
 }
 
 TEST_F(CheckHostTest, TakesARequestToAnotherServerThatNeverLeaves) {
-  use({});
   hearth_fetch_request request{};
   request.struct_size = sizeof request;
   request.url = bytes_of("https://a.example/");
@@ -97,12 +103,8 @@ TEST_F(CheckHostTest, TakesARequestToAnotherServerThatNeverLeaves) {
 TEST_F(CheckHostTest, IdsComeFromTheSeed) {
   const auto id_with = [this](std::uint64_t seed) {
     use({}, false, seed);
-    hearth_queue_request request{};
-    request.struct_size = sizeof request;
-    request.callback = bytes_of("tick");
     hearth_bytes record{};
-    const auto& queue = extension<hearth_queue_v1>(HEARTH_EXT_QUEUE);
-    if (queue.push(host_, handle_, &request, &record) != HEARTH_OK) return Json();
+    if (push_tick(record) != HEARTH_OK) return Json();
     return parse_json(text_of(record)).value().at("id");  // its life is never committed
   };
   const Json id = id_with(7);
@@ -126,7 +128,6 @@ TEST_F(CheckHostTest, HidesExtensionsAndShortensItsTable) {
 }
 
 TEST_F(CheckHostTest, WorksAsTheServersDoes) {
-  use({});
   const auto& state = extension<hearth_state_v1>(HEARTH_EXT_STATE);
   EXPECT_EQ(state.set(host_, handle_, 0, bytes_of("{\"n\":1}")), HEARTH_OK);
   hearth_bytes json{};
@@ -157,13 +158,8 @@ TEST_F(CheckHostTest, WorksAsTheServersDoes) {
 }
 
 TEST_F(CheckHostTest, DurableWorkOfAnEarlierLifeComesBack) {
-  use({});
-  const auto& queue = extension<hearth_queue_v1>(HEARTH_EXT_QUEUE);
-  hearth_queue_request request{};
-  request.struct_size = sizeof request;
-  request.callback = bytes_of("tick");
   hearth_bytes record{};
-  ASSERT_EQ(queue.push(host_, handle_, &request, &record), HEARTH_OK);
+  ASSERT_EQ(push_tick(record), HEARTH_OK);
   hearth_fiber fiber = 0;
   const auto& fibers = extension<hearth_fibers_v1>(HEARTH_EXT_FIBERS);
   hearth_fiber_start work{};
@@ -183,7 +179,6 @@ TEST_F(CheckHostTest, DurableWorkOfAnEarlierLifeComesBack) {
 }
 
 TEST_F(CheckHostTest, CompletingTwiceOrWhatWasRefusedIsBlamed) {
-  use({});
   const extensions::CallId call = accepted(extensions::EventKind::kMessage);
   EXPECT_EQ(host_->complete(host_, handle_, call, HEARTH_OK, {}), HEARTH_OK);
   EXPECT_EQ(blamed(), "");
@@ -198,7 +193,6 @@ TEST_F(CheckHostTest, CompletingTwiceOrWhatWasRefusedIsBlamed) {
 }
 
 TEST_F(CheckHostTest, ALateCompletionIsNoMisbehaviour) {
-  use({});
   const extensions::CallId call = accepted(extensions::EventKind::kCall);
   agent_->open_calls()[call].state = CheckCall::State::kCancelled;
   EXPECT_EQ(host_->complete(host_, handle_, call, HEARTH_OK, bytes_of("1")), HEARTH_E_GONE);
@@ -207,14 +201,12 @@ TEST_F(CheckHostTest, ALateCompletionIsNoMisbehaviour) {
 }
 
 TEST_F(CheckHostTest, AnAnswerThatIsNoJsonIsBlamed) {
-  use({});
   const extensions::CallId call = accepted(extensions::EventKind::kCall);
   EXPECT_EQ(host_->complete(host_, handle_, call, HEARTH_OK, bytes_of("no")), HEARTH_E_INVALID);
   EXPECT_NE(blamed().find("no JSON"), std::string::npos);
 }
 
 TEST_F(CheckHostTest, CallsOutOfPlaceAreBlamed) {
-  use({});
   check_->set_running(nullptr);
   EXPECT_EQ(host_->emit(host_, handle_, 1, {}), HEARTH_E_WRONG_THREAD);
   EXPECT_NE(blamed().find("not running"), std::string::npos);
@@ -235,7 +227,6 @@ TEST_F(CheckHostTest, CallsOutOfPlaceAreBlamed) {
 }
 
 TEST_F(CheckHostTest, PostsFromAnyThreadArriveInOrder) {
-  use({});
   std::thread([this] {
     EXPECT_EQ(host_->post(host_, handle_, 5), HEARTH_OK);
     EXPECT_EQ(host_->post(host_, handle_, 6), HEARTH_OK);
@@ -249,7 +240,6 @@ TEST_F(CheckHostTest, PostsFromAnyThreadArriveInOrder) {
 }
 
 TEST_F(CheckHostTest, TheChosenCallFailsAndNoOther) {
-  use({});
   const auto& state = extension<hearth_state_v1>(HEARTH_EXT_STATE);
   check_->inject({.at = 2, .status = HEARTH_E_BUSY, .submit_only = false});
   EXPECT_EQ(state.set(host_, handle_, 0, bytes_of("1")), HEARTH_OK);
@@ -260,7 +250,6 @@ TEST_F(CheckHostTest, TheChosenCallFailsAndNoOther) {
 }
 
 TEST_F(CheckHostTest, SubmitAloneCanFail) {
-  use({});
   check_->inject({.at = 1, .status = HEARTH_E_LIMIT, .submit_only = true});
   const auto& state = extension<hearth_state_v1>(HEARTH_EXT_STATE);
   EXPECT_EQ(state.set(host_, handle_, 0, bytes_of("1")), HEARTH_OK);
@@ -273,7 +262,6 @@ TEST_F(CheckHostTest, SubmitAloneCanFail) {
 }
 
 TEST_F(CheckHostTest, OperationsAreCheckedAsTheServerDoes) {
-  use({});
   const std::uint64_t time = 1;
   const hearth_bytes request = {&time, sizeof time};
   std::uint64_t id = 0;
@@ -291,7 +279,6 @@ TEST_F(CheckHostTest, OperationsAreCheckedAsTheServerDoes) {
 }
 
 TEST_F(CheckHostTest, WhileAnAgentIsDestroyedItsFunctionsAnswerClosing) {
-  use({});
   agent_->destroying = true;
   hearth_bytes text{};
   EXPECT_EQ(host_->emit(host_, handle_, 1, {}), HEARTH_E_CLOSING);

@@ -72,17 +72,16 @@ TEST(CheckReportTest, OnlyFailedLeavesOutTheRest) {
 }
 
 TEST(CheckReportTest, JsonHasAllOfIt) {
-  const auto json = parse_json(report_json(a_report(), false), 8);
-  ASSERT_TRUE(json);
-  EXPECT_EQ((*json)["schema"], 1);
-  EXPECT_EQ((*json)["sha256"], std::string(64, 'a'));
-  EXPECT_EQ((*json)["classes"], (Json{"It", "That"}));
-  EXPECT_EQ((*json)["seed"], 7);
-  EXPECT_EQ((*json)["passed"], false);
-  EXPECT_EQ((*json)["counts"]["crashed"], 1);
-  EXPECT_EQ((*json)["counts"]["timed_out"], 0);
-  ASSERT_EQ((*json)["results"].size(), 5U);
-  const Json failed = (*json)["results"][2];
+  const auto json = parse_json(report_json(a_report(), false), 8).value();
+  EXPECT_EQ(json["schema"], 1);
+  EXPECT_EQ(json["sha256"], std::string(64, 'a'));
+  EXPECT_EQ(json["classes"], (Json{"It", "That"}));
+  EXPECT_EQ(json["seed"], 7);
+  EXPECT_EQ(json["passed"], false);
+  EXPECT_EQ(json["counts"]["crashed"], 1);
+  EXPECT_EQ(json["counts"]["timed_out"], 0);
+  ASSERT_EQ(json["results"].size(), 5U);
+  const Json failed = json["results"][2];
   EXPECT_EQ(failed["id"], "T303");
   EXPECT_EQ(failed["verdict"], "failed");
   EXPECT_EQ(failed["reason"], "it completes twice");

@@ -10,23 +10,20 @@ TEST(ClassClaimsTest, AClassIsServedByOneLibrary) {
   EXPECT_FALSE(claims.conflict({"A", "B"}, "/plugins/two.so"));
   claims.claim({"A", "B"}, "/plugins/one.so");
   EXPECT_FALSE(claims.conflict({"C"}, "/plugins/two.so"));
-  const auto taken = claims.conflict({"C", "B"}, "/plugins/two.so");
-  ASSERT_TRUE(taken);
-  EXPECT_EQ(taken->rule, "C1");
-  EXPECT_NE(taken->reason.find("class B,"), std::string::npos);
-  EXPECT_NE(taken->reason.find("/plugins/one.so"), std::string::npos);
+  const auto taken = claims.conflict({"C", "B"}, "/plugins/two.so").value();
+  EXPECT_EQ(taken.rule, "C1");
+  EXPECT_NE(taken.reason.find("class B,"), std::string::npos);
+  EXPECT_NE(taken.reason.find("/plugins/one.so"), std::string::npos);
 }
 
 TEST(ClassClaimsTest, ClassesWithOneAddressConflictAcrossLibrariesAndWithinOne) {
   ClassClaims claims{{}};
-  const auto within = claims.conflict({"MyAgent", "my-agent"}, "/plugins/two.so");
-  ASSERT_TRUE(within);
-  EXPECT_NE(within->reason.find("/agents/my-agent/"), std::string::npos) << within->reason;
+  const auto within = claims.conflict({"MyAgent", "my-agent"}, "/plugins/two.so").value();
+  EXPECT_NE(within.reason.find("/agents/my-agent/"), std::string::npos) << within.reason;
   claims.claim({"MyAgent"}, "/plugins/one.so");
-  const auto across = claims.conflict({"my-agent"}, "/plugins/two.so");
-  ASSERT_TRUE(across);
-  EXPECT_NE(across->reason.find("MyAgent"), std::string::npos) << across->reason;
-  EXPECT_NE(across->reason.find("/plugins/one.so"), std::string::npos) << across->reason;
+  const auto across = claims.conflict({"my-agent"}, "/plugins/two.so").value();
+  EXPECT_NE(across.reason.find("MyAgent"), std::string::npos) << across.reason;
+  EXPECT_NE(across.reason.find("/plugins/one.so"), std::string::npos) << across.reason;
 }
 
 TEST(ClassClaimsTest, ANewVersionOfALibraryTakesThePlaceOfItsOldClaims) {
@@ -59,10 +56,9 @@ TEST(ClassClaimsTest, ASegmentThatIsAnAliasIsTaken) {
   const ClassClaims claims(
       [](std::string_view segment) { return std::string(segment == "chat" ? "counter" : ""); });
   EXPECT_FALSE(claims.conflict({"Room"}, "/plugins/one.so"));
-  const auto taken = claims.conflict({"Room", "Chat"}, "/plugins/one.so");
-  ASSERT_TRUE(taken);
-  EXPECT_EQ(taken->rule, "C1");
-  EXPECT_EQ(taken->reason,
+  const auto taken = claims.conflict({"Room", "Chat"}, "/plugins/one.so").value();
+  EXPECT_EQ(taken.rule, "C1");
+  EXPECT_EQ(taken.reason,
             "its class Chat is reached at /agents/chat/, which is an alias of the class counter: "
             "rename one");
 }

@@ -45,6 +45,10 @@ class ClassConfigurationTest : public ::testing::Test {
   ClassConfiguration::Reading read(const std::string& segment = "", bool by_person = false) {
     return configuration_->read_again(segment, by_person);
   }
+  ClassConfiguration::Reading put_and_read(const std::string& name, const std::string& text) {
+    put(name, text);
+    return read();
+  }
   // Settings with another idle timeout and these rules come, and are taken back.
   void read_and_take_back(const std::string& rules) {
     const auto before = configuration_->of("counter");
@@ -52,6 +56,12 @@ class ClassConfigurationTest : public ::testing::Test {
     read();
     configuration_->take_back("Counter", configuration_->of("counter"), before, "it failed");
     EXPECT_EQ(idle_timeout(), seconds(10));
+  }
+  void expect_taken_back() const {
+    const auto list = configuration_->taken_back();
+    ASSERT_EQ(list.size(), 1U);
+    EXPECT_EQ(list[0].file, classes() / "counter.yaml");
+    EXPECT_EQ(list[0].reason, "agents failed");
   }
   using Aliases = ClassConfiguration::Aliases;
   using Names = std::vector<std::string>;
@@ -75,11 +85,9 @@ TEST_F(ClassConfigurationTest, AllClassesAreObjectsIfTheServerSaysSo) {
                          config::ForClasses{.all_are_objects = true});
   EXPECT_TRUE(configuration_->of("other")->settings.is_object);
   EXPECT_EQ(idle_timeout("other"), seconds(300));
-  put("counter.yaml", "class: counter\n");
-  (void)read();
+  put_and_read("counter.yaml", "class: counter\n");
   EXPECT_TRUE(configuration_->of("counter")->settings.is_object);
-  put("counter.yaml", "class: counter\nobjects: false\n");
-  (void)read();
+  put_and_read("counter.yaml", "class: counter\nobjects: false\n");
   EXPECT_FALSE(configuration_->of("counter")->settings.is_object);
   EXPECT_EQ(idle_timeout(), seconds(60));
 }
@@ -116,16 +124,16 @@ TEST_F(ClassConfigurationTest, AFileMayNameItsClassAsUrlsSpellIt) {
 
 TEST_F(ClassConfigurationTest, WhatIsTheSameIsNoChange) {
   const auto before = configuration_->of("counter");
-  put("counter.yaml", "# a comment\nidle_timeout: 10000ms\nclass: counter\n");
-  const auto reading = read();
+  const auto reading =
+      put_and_read("counter.yaml", "# a comment\nidle_timeout: 10000ms\nclass: counter\n");
   EXPECT_TRUE(reading.mistakes.empty());
   EXPECT_TRUE(reading.changes.empty());
   EXPECT_EQ(configuration_->of("counter"), before);
 }
 
 TEST_F(ClassConfigurationTest, AChangeNamesItsKeysAndHolds) {
-  put("counter.yaml", "class: counter\nidle_timeout: 20s\noptions: {start: 3}\n");
-  const auto reading = read();
+  const auto reading =
+      put_and_read("counter.yaml", "class: counter\nidle_timeout: 20s\noptions: {start: 3}\n");
   ASSERT_EQ(reading.changes.size(), 1U);
   EXPECT_EQ(reading.changes[0].agent_class, "counter");
   EXPECT_EQ(reading.changes[0].file, classes() / "counter.yaml");
@@ -135,8 +143,7 @@ TEST_F(ClassConfigurationTest, AChangeNamesItsKeysAndHolds) {
 
 TEST_F(ClassConfigurationTest, ANewFileIsAChangeForItsClassAlone) {
   const auto counter = configuration_->of("counter");
-  put("room.yaml", "class: room\nevict_grace: 1s\n");
-  const auto reading = read();
+  const auto reading = put_and_read("room.yaml", "class: room\nevict_grace: 1s\n");
   ASSERT_EQ(reading.changes.size(), 1U);
   EXPECT_EQ(reading.changes[0].agent_class, "room");
   EXPECT_EQ(configuration_->of("counter"), counter);
@@ -155,8 +162,7 @@ TEST_F(ClassConfigurationTest, AFileThatIsRemovedLeavesTheDefaults) {
 
 TEST_F(ClassConfigurationTest, AMistakeInOneFileKeepsWhatHoldsForAll) {
   put("counter.yaml", "class: counter\nidle_timeout: 20s\n");
-  put("room.yaml", "class: room\ndurability: disk\n");
-  const auto reading = read();
+  const auto reading = put_and_read("room.yaml", "class: room\ndurability: disk\n");
   EXPECT_TRUE(reading.changes.empty());
   ASSERT_EQ(reading.mistakes.size(), 1U);
   EXPECT_EQ(to_string(reading.mistakes[0]),
@@ -243,11 +249,8 @@ class TakenBackTest : public ClassConfigurationTest {
 
 TEST_F(TakenBackTest, WhatWasBeforeHoldsAndTheFileIsNamed) {
   EXPECT_EQ(configuration_->of("counter"), before_);
-  const auto list = configuration_->taken_back();
-  ASSERT_EQ(list.size(), 1U);
-  EXPECT_EQ(list[0].agent_class, "counter");
-  EXPECT_EQ(list[0].file, classes() / "counter.yaml");
-  EXPECT_EQ(list[0].reason, "agents failed");
+  expect_taken_back();
+  EXPECT_EQ(configuration_->taken_back()[0].agent_class, "counter");
 }
 
 TEST_F(TakenBackTest, AChangeOfAnotherClassDoesNotTryItAgain) {
@@ -269,8 +272,7 @@ TEST_F(TakenBackTest, OtherSettingsAreTried) {
 }
 
 TEST_F(TakenBackTest, AFileThatSaysWhatHoldsIsNoChange) {
-  put("counter.yaml", "class: counter\nidle_timeout: 10s\n");
-  const auto reading = read();
+  const auto reading = put_and_read("counter.yaml", "class: counter\nidle_timeout: 10s\n");
   EXPECT_TRUE(reading.changes.empty());
   EXPECT_EQ(reading.segments, std::set<std::string>{"counter"}) << "it is mended";
   EXPECT_TRUE(configuration_->taken_back().empty());
@@ -285,8 +287,7 @@ TEST_F(TakenBackTest, NewCodeTriesItAgain) {
 }
 
 TEST_F(TakenBackTest, NewerSettingsAreNotTakenBackForOlderOnes) {
-  put("counter.yaml", "class: counter\nidle_timeout: 30s\n");
-  read();
+  put_and_read("counter.yaml", "class: counter\nidle_timeout: 30s\n");
   configuration_->take_back("counter", failed_, before_, "too late");
   EXPECT_EQ(idle_timeout(), seconds(30));
   EXPECT_TRUE(configuration_->taken_back().empty());
@@ -296,9 +297,7 @@ TEST_F(TakenBackTest, P3_WhatWasBeforeHoldsAfterARestartToo) {
   for (int i = 0; i < 2; ++i) {
     start();
     EXPECT_EQ(config::changed_keys(*configuration_->of("counter"), *before_), Keys{});
-    ASSERT_EQ(configuration_->taken_back().size(), 1U);
-    EXPECT_EQ(configuration_->taken_back()[0].file, classes() / "counter.yaml");
-    EXPECT_EQ(configuration_->taken_back()[0].reason, "agents failed");
+    expect_taken_back();
     EXPECT_TRUE(read().changes.empty());
   }
   EXPECT_EQ(read("", true).changes.size(), 1U) << "a person tries it again";
@@ -328,11 +327,9 @@ TEST_F(TakenBackTest, AFileThatARestartFindsMendedIsAllThereIs) {
 
 TEST_F(TakenBackTest, WhatCannotBeKeptIsNoWayBackAndThatIsSaid) {
   const std::string large(kMaxSettingsText, 'x');
-  put("counter.yaml", "class: counter\noptions: {text: " + large + "}\n");
-  read();
+  put_and_read("counter.yaml", "class: counter\noptions: {text: " + large + "}\n");
   const auto before = configuration_->of("counter");
-  put("counter.yaml", "class: counter\noptions: {strat: 1}\n");
-  read();
+  put_and_read("counter.yaml", "class: counter\noptions: {strat: 1}\n");
   configuration_->take_back("counter", configuration_->of("counter"), before, "agents failed");
   EXPECT_EQ(configuration_->of("counter"), before) << "this process has them";
   EXPECT_TRUE(configuration_->without_way_back().empty());
@@ -351,20 +348,20 @@ class OnTrialTest : public ClassConfigurationTest {
     next_ = configuration_->of("counter");
     EXPECT_TRUE(configuration_->begin_trial("Counter", next_, before_));
   }
-  // As the next server counts it before it reads any class file.
-  void crash() {
+  // The next server counts the crash before it reads any class file.
+  void restart_after_a_crash() {
     diagnosis::CrashRecord crash;
     crash.reason = "SIGSEGV";
     crash.call = "start";
     crash.agent_class = "Counter";
     crash.sha256 = "01";
     EXPECT_TRUE(ledger_->crashed(crash).written);
+    start();
   }
   // The trial fails with a crash: the earlier idle timeout is back, and the rules are kept.
   void expect_kept_after_a_crash(const std::function<void()>& expect_rules) {
     expect_rules();
-    crash();
-    start();
+    restart_after_a_crash();
     EXPECT_EQ(idle_timeout(), seconds(10)) << "the settings before";
     EXPECT_EQ(configuration_->taken_back().size(), 1U);
     expect_rules();
@@ -375,8 +372,7 @@ class OnTrialTest : public ClassConfigurationTest {
 
 TEST_F(OnTrialTest, WhatEndsTheProcessDoesNotHoldInTheNextOne) {
   EXPECT_TRUE(configuration_->is_on_trial("Counter"));
-  crash();
-  start();
+  restart_after_a_crash();
   EXPECT_EQ(idle_timeout(), seconds(10));
   ASSERT_EQ(configuration_->taken_back().size(), 1U);
   EXPECT_EQ(configuration_->taken_back()[0].reason,
@@ -394,16 +390,13 @@ TEST_F(OnTrialTest, WhatIsProvenStays) {
   EXPECT_TRUE(configuration_->is_on_trial("Counter")) << "those are not on trial";
   EXPECT_TRUE(configuration_->prove("Counter", next_));
   EXPECT_FALSE(configuration_->is_on_trial("Counter"));
-  crash();
-  start();
+  restart_after_a_crash();
   EXPECT_EQ(idle_timeout(), seconds(20));
 }
 
 TEST_F(OnTrialTest, AliasesHoldWhateverIsTakenBack) {
-  put("counter.yaml", "class: counter\nidle_timeout: 20s\naliases: [tally]\n");
-  read();
-  crash();
-  start();
+  put_and_read("counter.yaml", "class: counter\nidle_timeout: 20s\naliases: [tally]\n");
+  restart_after_a_crash();
   EXPECT_EQ(idle_timeout(), seconds(10));
   EXPECT_EQ(configuration_->aliases(), (Aliases{{"tally", "counter"}}));
   put("counter.yaml", "class: counter\nidle_timeout: 20s\naliases: [adder]\n");
@@ -412,10 +405,8 @@ TEST_F(OnTrialTest, AliasesHoldWhateverIsTakenBack) {
 }
 
 TEST_F(OnTrialTest, TheCodeHoldsWhateverIsTakenBack) {
-  put("counter.yaml", "class: counter\nidle_timeout: 20s\ncode: tally\n");
-  read();
-  crash();
-  start();
+  put_and_read("counter.yaml", "class: counter\nidle_timeout: 20s\ncode: tally\n");
+  restart_after_a_crash();
   EXPECT_EQ(idle_timeout(), seconds(10));
   EXPECT_EQ(configuration_->of("counter")->settings.code, "tally");
   EXPECT_EQ(configuration_->classes_of("Tally"), (Names{"Tally", "counter"}));
@@ -428,8 +419,7 @@ TEST_F(OnTrialTest, WhoIsLockedOutStaysSoWhateverIsTakenBack) {
   const std::string closed =
       "auth: {type: jwt, name: '{sub}'}\ncors: {origins: ['https://app.example']}\n"
       "list_methods: true\n";
-  put("counter.yaml", "class: counter\nidle_timeout: 20s\n" + closed);
-  read();
+  put_and_read("counter.yaml", "class: counter\nidle_timeout: 20s\n" + closed);
   const auto expect_closed = [this] {
     const auto table = configuration_->entry_rules();
     const auto settings = configuration_->of("counter");
@@ -496,8 +486,7 @@ TEST_F(ClassConfigurationTest, DefaultsOnWhichAgentsFailAreTakenBackAsWell) {
   configuration_->take_back("counter", configuration_->of("counter"), before, "agents failed");
   EXPECT_EQ(idle_timeout(), seconds(10));
   EXPECT_TRUE(read().changes.empty());
-  ASSERT_EQ(configuration_->taken_back().size(), 1U);
-  EXPECT_EQ(configuration_->taken_back()[0].file, classes() / "counter.yaml");
+  expect_taken_back();
 }
 
 TEST_F(ClassConfigurationTest, KnowsTheClassesThatRunTheCodeOfAClass) {
@@ -516,8 +505,7 @@ TEST_F(ClassConfigurationTest, KnowsTheClassesThatRunTheCodeOfAClass) {
 }
 
 TEST_F(ClassConfigurationTest, AliasesComeAndGoWithTheFileThatHasThem) {
-  put("counter.yaml", "class: Counter\naliases: [tally, adder]\n");
-  const auto reading = read();
+  const auto reading = put_and_read("counter.yaml", "class: Counter\naliases: [tally, adder]\n");
   ASSERT_EQ(reading.changes.size(), 1U);
   EXPECT_EQ(reading.changes[0].keys, (Keys{"aliases", "idle_timeout"}));
   EXPECT_EQ(configuration_->aliases(), (Aliases{{"adder", "counter"}, {"tally", "counter"}}));
@@ -533,17 +521,14 @@ TEST_F(ClassConfigurationTest, AliasesComeAndGoWithTheFileThatHasThem) {
 
 TEST_F(ClassConfigurationTest, AnAliasMayMoveToAnotherClassInEitherDirection) {
   put("counter.yaml", "class: counter\naliases: [one]\n");
-  put("room.yaml", "class: room\naliases: [two]\n");
-  read();
+  put_and_read("room.yaml", "class: room\naliases: [two]\n");
   put("counter.yaml", "class: counter\naliases: [two]\n");
-  put("room.yaml", "class: room\naliases: [one]\n");
-  read();
+  put_and_read("room.yaml", "class: room\naliases: [one]\n");
   EXPECT_EQ(configuration_->aliases(), (Aliases{{"one", "room"}, {"two", "counter"}}));
 }
 
 TEST_F(ClassConfigurationTest, AReadingOfOneClassTakesItsAliasesAlone) {
-  put("counter.yaml", "class: counter\naliases: [one]\n");
-  read();
+  put_and_read("counter.yaml", "class: counter\naliases: [one]\n");
   put("counter.yaml", "class: counter\naliases: [two]\n");
   put("room.yaml", "class: room\naliases: [one, three]\n");
   read("room");
@@ -565,8 +550,7 @@ TEST_F(ClassConfigurationTest, AnAliasThatIsTheSegmentOfAServedClassIsAMistake) 
 
 TEST_F(ClassConfigurationTest, AnAliasStaysWhenOtherSettingsAreTakenBack) {
   const auto before = configuration_->of("counter");
-  put("counter.yaml", "class: counter\nidle_timeout: 20s\naliases: [tally]\n");
-  read();
+  put_and_read("counter.yaml", "class: counter\nidle_timeout: 20s\naliases: [tally]\n");
   configuration_->take_back("Counter", configuration_->of("counter"), before, "it failed");
   EXPECT_EQ(idle_timeout(), seconds(10));
   EXPECT_EQ(configuration_->aliases(), (Aliases{{"tally", "counter"}}));

@@ -3,10 +3,10 @@
 
 #include "base/file_descriptor.hpp"
 #include "plugins/versions/directory_watcher_fixture.hpp"
+#include "support/few_descriptors.hpp"
 #include "support/temp_directory.hpp"
 
 #include <sys/inotify.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -311,22 +311,6 @@ TEST(LookAtTest, IsBoundedByTheNumberOfFiles) {
   EXPECT_EQ(look_at({{.path = directory.path(), .max_files = 2}}).size(), 2U);
 }
 
-// While an object lives, no file can be opened, as in a process whose clients use all descriptors.
-class NoDescriptors {
- public:
-  NoDescriptors() {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    const rlimit none{.rlim_cur = 0, .rlim_max = before_.rlim_max};
-    ::setrlimit(RLIMIT_NOFILE, &none);
-  }
-  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-  NoDescriptors(const NoDescriptors&) = delete;
-  NoDescriptors& operator=(const NoDescriptors&) = delete;
-
- private:
-  rlimit before_{};
-};
-
 TEST(LookAtTest, WhatCannotBeListedIsNotGone) {
   const hearth::testing::TempDirectory directory;
   std::ofstream(directory.path() / "a.so") << "1";
@@ -335,7 +319,7 @@ TEST(LookAtTest, WhatCannotBeListedIsNotGone) {
   known["/elsewhere/b.so"] = FileStamp{.inode = 2};
   DirectoryImage now;
   {
-    const NoDescriptors none;
+    const hearth::testing::FewDescriptors none(0);
     now = look_at(directories, known);
   }
   EXPECT_TRUE(now.contains(directory.path() / "a.so"));

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -45,6 +46,13 @@ class PluginLoaderTest : public ::testing::Test {
     auto report = loader().load_directories({plugins()});
     EXPECT_TRUE(report) << report.error().message;
     return *std::move(report);
+  }
+  // A directory with one library, which is served.
+  LoadReport load_plain() {
+    install("plain", "plain.so");
+    LoadReport report = load();
+    if (report.plugins.size() != 1) throw std::runtime_error("plain.so is not served");
+    return report;
   }
   static const Refusal* refusal_of(const LoadReport& report, std::string_view file) {
     const auto found = std::ranges::find_if(

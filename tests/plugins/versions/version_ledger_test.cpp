@@ -116,11 +116,10 @@ TEST_F(VersionLedgerTest, AFileWithoutSettingsOrWithMembersOfANewerServerIsRead)
 TEST_F(VersionLedgerTest, P1_ATrialIsOnDiskBeforeAnythingRuns) {
   VersionLedger ledger = open();
   ASSERT_TRUE(ledger.begin(file_, hash("two"), version("one")));
-  const auto trial = found();
-  ASSERT_TRUE(trial);
-  EXPECT_EQ(trial->proven.hash, hash("one"));
-  EXPECT_EQ(trial->on_trial, hash("two"));
-  EXPECT_FALSE(trial->not_served);
+  const auto trial = found().value();
+  EXPECT_EQ(trial.proven.hash, hash("one"));
+  EXPECT_EQ(trial.on_trial, hash("two"));
+  EXPECT_FALSE(trial.not_served);
   EXPECT_EQ(bytes_before(), "one");
 }
 
@@ -284,9 +283,8 @@ TEST_F(VersionLedgerTest, P2_WhatCannotBeWrittenHasNotHappened) {
 
 TEST_F(VersionLedgerTest, NamesThatCannotBeNotedAreRefused) {
   VersionLedger ledger = open();
-  const auto begun = ledger.begin(root_.path() / "\xff.so", hash("two"), version("one"));
-  ASSERT_FALSE(begun);
-  EXPECT_EQ(begun.error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(ledger.begin(root_.path() / "\xff.so", hash("two"), version("one")).error().code,
+            Errc::kInvalidArgument);
 }
 
 TEST_F(VersionLedgerTest, P5_WhatSpeaksAgainstAVersionHoldsUnwritten) {
