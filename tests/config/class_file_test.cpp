@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +21,14 @@ using runtime::Durability;
 
 class ClassFileTest : public ConfigFilesTest {};
 
-std::vector<KeyRow<ClassSettings>> class_keys() {
+template <class T>
+Fields<ClassSettings, T> at_egress_limit(T extensions::EgressLimits::* member) {
+  return {{.get = [=](const ClassSettings& it) -> const T& { return it.egress.limits.*member; },
+           .of = [=](ClassSettings& it) -> T& { return it.egress.limits.*member; }}};
+}
+
+// `directory` is that of the file.
+std::vector<KeyRow<ClassSettings>> class_keys(const std::filesystem::path& directory) {
   using Class = ClassSettings;
   using Strings = std::vector<std::string>;
   using storage::PluginSqlLimits;
@@ -34,6 +43,10 @@ std::vector<KeyRow<ClassSettings>> class_keys() {
   const auto alarms = [](auto member) { return at(&Class::alarms, member); };
   using Kv = extensions::KvSettings;
   const auto kv = [](auto member) { return at(&Class::kv, member); };
+  using extensions::EgressLimits;
+  using Egress = extensions::EgressSettings;
+  const auto egress = [](auto member) { return at(&Class::egress, member); };
+  using Secrets = std::map<std::string, std::filesystem::path>;
   const auto values =
       all(sql(&PluginSqlLimits::max_value_bytes), at(&Class::max_state_bytes),
           fibers(&Fibers::max_snapshot_bytes), fibers(&Fibers::max_json_bytes),
@@ -88,12 +101,20 @@ std::vector<KeyRow<ClassSettings>> class_keys() {
       key("keep_alive_interval", "15s", at(&Class::keep_alive_interval), 15s, 30s),
       {"operations.keep", "3h"},
       {"operations.kinds.charge", "{per_day: 7}"},
-      {"egress.allow", "[a.example]"},
-      {"egress.deny", "[a.example]"},
-      {"egress.proxy", "'http://proxy.example:3128'"},
-      {"egress.secrets.key", "key.txt"},
-      {"egress.limits.concurrent", "7"},
-      {"egress.http2", "false"},
+      key("egress.allow", R"([api.example.com, "*.example.org:443", "10.0.0.0/8", "::1"])",
+          egress(&Egress::allow),
+          Strings{"api.example.com", "*.example.org:443", "10.0.0.0/8", "::1"}, Strings{}),
+      key("egress.deny", R"(["10.0.0.1"])", egress(&Egress::deny), Strings{"10.0.0.1"}, Strings{}),
+      key("egress.proxy", "'http://proxy.example:3128'", egress(&Egress::proxy),
+          "http://proxy.example:3128", ""),
+      key("egress.secrets.key", "key.txt", egress(&Egress::secrets),
+          Secrets{{"key", directory / "key.txt"}}, Secrets{}),
+      key("egress.limits.requests_per_minute", "5",
+          at_egress_limit(&EgressLimits::requests_per_minute), 5, 0),
+      key("egress.limits.concurrent", "6", at_egress_limit(&EgressLimits::concurrent), 6, 1000),
+      key("egress.limits.bytes_per_day", "7MiB", at_egress_limit(&EgressLimits::bytes_per_day),
+          7 << 20, 0),
+      key("egress.http2", "false", egress(&Egress::http2), false, true),
       key("options.a", "1", at(&Class::options), R"({"a":1})", "{}"),
       key("idle_timeout", "20ms", at(&Class::idle_timeout), 20ms, 60s),
   };
@@ -101,7 +122,7 @@ std::vector<KeyRow<ClassSettings>> class_keys() {
 
 TEST_F(ClassFileTest, EachKeyReachesItsFieldAloneAndItsChangeIsNoticedUnderItsName) {
   const ClassConfig defaults = class_c("");
-  const std::vector<KeyRow<ClassSettings>> rows = class_keys();
+  const std::vector<KeyRow<ClassSettings>> rows = class_keys(path("classes"));
   put("classes/key.txt", "s3cret\n");
   for (const KeyRow<ClassSettings>& row : rows) {
     const ClassConfig changed = class_c(row.file());
@@ -185,10 +206,50 @@ TEST_F(ClassFileTest, OptionsThatAreWrittenInAnotherWayAreOthers) {
             std::vector<std::string>{"options.b"});
 }
 
-TEST_F(ClassFileTest, TheClassIsRequired) {
-  for (const char* const text : {"idle_timeout: 5s\n", ""})
-    EXPECT_EQ(class_mistake(text),
-              "classes/c.yaml:1:1: the key \"class\" is missing: which class is this for?");
+TEST_F(ClassFileTest, EachMistakeIsNamedAtItsPlace) {
+  const std::string missing = "1:1: the key \"class\" is missing: which class is this for?";
+  const std::string no_segment =
+      ": aliases: expected a list of URL segments such as [\"my-chat\"] (lower-case letters, "
+      "digits and -), found ";
+  const std::pair<const char*, std::string> rows[] = {
+      {"idle_timeout: 5s\n", missing},
+      {"", missing},
+      {"class: ../up\n",
+       "1:8: class: expected a name of up to 64 letters, digits, _ and -, the first a letter or _, "
+       "found \"../up\""},
+      {"class: c\naliases:\n  - my-chat\n  - MyChat\n", "4:5" + no_segment + "\"MyChat\""},
+      {"class: c\naliases: my-chat\n", "2:10" + no_segment + "\"my-chat\""},
+      {"class: c\naliases: [d, c]\n", "2:14: aliases: \"c\" already leads to the class \"c\""},
+      {"class: c\naliases: [d, d]\n", "2:14: aliases: \"d\" already leads to the class \"c\""},
+      {"class: c\ndurability: disk\n",
+       "2:13: durability: expected process or power, found \"disk\""},
+      // limits
+      {"class: c\nidle_timeout: 0s\n",
+       "2:15: idle_timeout: must be from 10ms to 8760h, found \"0s\""},
+      {"class: c\nevict_grace: 6m\n", "2:14: evict_grace: must be from 0s to 5m, found \"6m\""},
+      {"class: c\nlimits: {max_variables: 32767}\n",
+       "2:25: limits.max_variables: must be from 1 to 32766, found \"32767\""},
+      {"class: c\nlimits: {max_value: 1GiB}\n",
+       "2:21: limits.max_value: must be from 1KiB to 256MiB, found \"1GiB\""},
+      {"class: c\nkeep_alive_interval: 2h\n",
+       "2:22: keep_alive_interval: must be from 10ms to 1h, found \"2h\""},
+      {"class: c\nschedules: {timeout: 0s}\n",
+       "2:22: schedules.timeout: must be from 10ms to 24h, found \"0s\""},
+      {"class: c\nschedules: {max_running: 0}\n",
+       "2:26: schedules.max_running: must be from 1 to 10000, found \"0\""},
+      {"class: c\nqueue: {max_items: 0}\n",
+       "2:20: queue.max_items: must be from 1 to 10000000, found \"0\""},
+      // options
+      {"class: c\noptions: [1]\n",
+       "2:10: options: expected a mapping (lines of \"key: value\"), found a list"},
+      {"class: c\noptions: {a: [.nan]}\n",
+       "2:15: options.a[0]: JSON has neither infinities nor .nan; quote it to keep it as text"},
+  };
+  for (const auto& [text, mistake] : rows)
+    EXPECT_EQ(class_mistake(text), "classes/c.yaml:" + mistake);
+  EXPECT_EQ(class_c("idle_timeout: 8760h\n").settings.idle_timeout, 8760h);
+  EXPECT_EQ(class_c("durability: process\n").settings.durability, Durability::kProcess);
+  EXPECT_EQ(class_c("options:\n").settings.options, "{}");
 }
 
 TEST_F(ClassFileTest, AMisspeltClassIsMissingAndUnknown) {
@@ -198,28 +259,6 @@ TEST_F(ClassFileTest, AMisspeltClassIsMissingAndUnknown) {
             (std::vector<std::string>{
                 "classes/c.yaml:1:1: the key \"class\" is missing: which class is this for?",
                 "classes/c.yaml:1:1: unknown key \"clas\"; did you mean \"class\"?"}));
-}
-
-TEST_F(ClassFileTest, ANameThatNoClassCanHaveIsRefused) {
-  EXPECT_EQ(class_mistake("class: ../up\n"),
-            "classes/c.yaml:1:8: class: expected a name of up to 64 letters, digits, _ and -, the "
-            "first a letter or _, found \"../up\"");
-}
-
-TEST_F(ClassFileTest, AnAliasIsASegmentThatClientsCanAskFor) {
-  EXPECT_EQ(class_mistake("class: c\naliases:\n  - my-chat\n  - MyChat\n"),
-            "classes/c.yaml:4:5: aliases: expected a list of URL segments such as [\"my-chat\"] "
-            "(lower-case letters, digits and -), found \"MyChat\"");
-  EXPECT_EQ(class_mistake("class: c\naliases: my-chat\n"),
-            "classes/c.yaml:2:10: aliases: expected a list of URL segments such as [\"my-chat\"] "
-            "(lower-case letters, digits and -), found \"my-chat\"");
-}
-
-TEST_F(ClassFileTest, AnAliasLeadsToOneClassOnce) {
-  EXPECT_EQ(class_mistake("class: c\naliases: [d, c]\n"),
-            "classes/c.yaml:2:14: aliases: \"c\" already leads to the class \"c\"");
-  EXPECT_EQ(class_mistake("class: c\naliases: [d, d]\n"),
-            "classes/c.yaml:2:14: aliases: \"d\" already leads to the class \"c\"");
 }
 
 TEST_F(ClassFileTest, ObjectsLeaveThePathOfDefinitionsFree) {
@@ -233,36 +272,10 @@ TEST_F(ClassFileTest, ObjectsLeaveThePathOfDefinitionsFree) {
   EXPECT_EQ(class_c("aliases: [definitions]\n").settings.aliases.size(), 1U) << "no objects";
 }
 
-TEST_F(ClassFileTest, DurabilityIsOneOfTwoWords) {
-  EXPECT_EQ(class_c("durability: process\n").settings.durability, Durability::kProcess);
-  EXPECT_EQ(class_mistake("class: c\ndurability: disk\n"),
-            "classes/c.yaml:2:13: durability: expected process or power, found \"disk\"");
-}
-
 TEST_F(ClassFileTest, CallsAreConcurrentOrSerial) {
   EXPECT_FALSE(class_c("").settings.serial_calls);
   EXPECT_TRUE(class_c("calls: serial\n").settings.serial_calls);
   EXPECT_FALSE(class_c("calls: concurrent\n").settings.serial_calls);
-}
-
-TEST_F(ClassFileTest, LimitsAreHeldToTheirBounds) {
-  EXPECT_EQ(class_c("idle_timeout: 8760h\n").settings.idle_timeout, 8760h);
-  EXPECT_EQ(class_mistake("class: c\nidle_timeout: 0s\n"),
-            "classes/c.yaml:2:15: idle_timeout: must be from 10ms to 8760h, found \"0s\"");
-  EXPECT_EQ(class_mistake("class: c\nevict_grace: 6m\n"),
-            "classes/c.yaml:2:14: evict_grace: must be from 0s to 5m, found \"6m\"");
-  EXPECT_EQ(class_mistake("class: c\nlimits: {max_variables: 32767}\n"),
-            "classes/c.yaml:2:25: limits.max_variables: must be from 1 to 32766, found \"32767\"");
-  EXPECT_EQ(class_mistake("class: c\nlimits: {max_value: 1GiB}\n"),
-            "classes/c.yaml:2:21: limits.max_value: must be from 1KiB to 256MiB, found \"1GiB\"");
-  EXPECT_EQ(class_mistake("class: c\nkeep_alive_interval: 2h\n"),
-            "classes/c.yaml:2:22: keep_alive_interval: must be from 10ms to 1h, found \"2h\"");
-  EXPECT_EQ(class_mistake("class: c\nschedules: {timeout: 0s}\n"),
-            "classes/c.yaml:2:22: schedules.timeout: must be from 10ms to 24h, found \"0s\"");
-  EXPECT_EQ(class_mistake("class: c\nschedules: {max_running: 0}\n"),
-            "classes/c.yaml:2:26: schedules.max_running: must be from 1 to 10000, found \"0\"");
-  EXPECT_EQ(class_mistake("class: c\nqueue: {max_items: 0}\n"),
-            "classes/c.yaml:2:20: queue.max_items: must be from 1 to 10000000, found \"0\"");
 }
 
 TEST_F(ClassFileTest, CrashesThatMakeAClassSuspectBeforeItsFiberAreDoubtful) {
@@ -276,16 +289,6 @@ TEST_F(ClassFileTest, CrashesThatMakeAClassSuspectBeforeItsFiberAreDoubtful) {
   }
   for (const char* const meant : {"", "fibers: {max_crashes: 1}\n", "fibers: {max_crashes: 2}\n"})
     EXPECT_EQ(doubts(class_c(meant)), "") << meant;
-}
-
-TEST_F(ClassFileTest, OptionsAreAMapping) {
-  EXPECT_EQ(class_c("options:\n").settings.options, "{}");
-  EXPECT_EQ(class_mistake("class: c\noptions: [1]\n"),
-            "classes/c.yaml:2:10: options: expected a mapping (lines of \"key: value\"), found a "
-            "list");
-  EXPECT_EQ(class_mistake("class: c\noptions: {a: [.nan]}\n"),
-            "classes/c.yaml:2:15: options.a[0]: JSON has neither infinities nor .nan; quote it "
-            "to keep it as text");
 }
 
 TEST_F(ClassFileTest, NoMistakeRepeatsWhatStandsInOptions) {

@@ -22,47 +22,6 @@ class EgressSectionTest : public ConfigFilesTest {
   }
 };
 
-TEST_F(EgressSectionTest, EveryKeyReachesItsField) {
-  put("classes/keys/openai", "Authorization: Bearer s3cret\n");
-  const EgressSettings egress = class_c(R"(
-egress:
-  allow: [api.example.com, "*.example.org:443", "10.0.0.0/8", "::1"]
-  deny: ["10.0.0.1"]
-  proxy: http://proxy.example:3128
-  secrets:
-    openai: keys/openai
-  limits:
-    requests_per_minute: 5
-    concurrent: 6
-    bytes_per_day: 7MiB
-  http2: false
-)")
-                                    .settings.egress;
-  EXPECT_EQ(egress.allow, (std::vector<std::string>{"api.example.com", "*.example.org:443",
-                                                    "10.0.0.0/8", "::1"}));
-  EXPECT_EQ(egress.deny, std::vector<std::string>{"10.0.0.1"});
-  EXPECT_EQ(egress.proxy, "http://proxy.example:3128");
-  const std::map<std::string, std::filesystem::path> secrets{
-      {"openai", path("classes/keys/openai")}};
-  EXPECT_EQ(egress.secrets, secrets) << "relative to the class file";
-  EXPECT_EQ(egress.limits.requests_per_minute, 5U);
-  EXPECT_EQ(egress.limits.concurrent, 6U);
-  EXPECT_EQ(egress.limits.bytes_per_day, std::size_t{7} << 20U);
-  EXPECT_FALSE(egress.http2);
-}
-
-TEST_F(EgressSectionTest, WithoutItPublicAddressesAreAllowed) {
-  const EgressSettings egress = class_c("").settings.egress;
-  EXPECT_TRUE(egress.allow.empty());
-  EXPECT_TRUE(egress.deny.empty());
-  EXPECT_TRUE(egress.proxy.empty());
-  EXPECT_TRUE(egress.secrets.empty());
-  EXPECT_EQ(egress.limits.requests_per_minute, 0U);
-  EXPECT_EQ(egress.limits.concurrent, 1000U);
-  EXPECT_EQ(egress.limits.bytes_per_day, 0U);
-  EXPECT_TRUE(egress.http2);
-}
-
 TEST_F(EgressSectionTest, PatternsAreCheckedWhenTheFileIsRead) {
   EXPECT_EQ(egress_mistake(R"(allow: ["http://a.example"])"),
             "classes/c.yaml:2:18: egress.allow: expected a list of hosts and networks such as "

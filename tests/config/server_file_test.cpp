@@ -26,7 +26,7 @@ Fields<ServerConfig, T> at_net(Part NetOptions::* part, T Part::* member) {
            .of = [=](ServerConfig& server) -> T& { return server.net.*part.*member; }}};
 }
 
-std::vector<KeyRow<ServerConfig>> server_keys() {
+std::vector<KeyRow<ServerConfig>> server_keys(const std::filesystem::path& directory) {
   using Strings = std::vector<std::string>;
   const auto net = [](auto member) { return at(&ServerConfig::net, member); };
   const auto runtime = [](auto member) { return at(&ServerConfig::runtime, member); };
@@ -34,6 +34,7 @@ std::vector<KeyRow<ServerConfig>> server_keys() {
   const auto reload = [](auto member) { return at(&ServerConfig::reload, member); };
   const auto address = [](auto member) { return at_net(&NetOptions::per_address, member); };
   const auto total = [](auto member) { return at_net(&NetOptions::in_total, member); };
+  const auto tracing = [](auto member) { return at(&ServerConfig::tracing, member); };
   using Address = net::AddressLimits;
   using Total = net::TotalLimits;
   using Runtime = runtime::RuntimeLimits;
@@ -97,6 +98,20 @@ std::vector<KeyRow<ServerConfig>> server_keys() {
       key("reload.removal_grace", "0s", reload(&Reload::removal_grace), 0s, 10s),
       key("objects.all_classes", "true", at(&ServerConfig::objects, &ObjectsConfig::all_classes),
           true, false),
+      key("objects.token_file", "key", at(&ServerConfig::objects, &ObjectsConfig::token_file),
+          directory / "key", ""),
+      key("admin.token_file", "/run/secrets/hearth",
+          at(&ServerConfig::admin, &AdminConfig::token_file), "/run/secrets/hearth", ""),
+      key("egress.ca_file", "ca.pem", at(&ServerConfig::egress, &EgressConfig::ca_file),
+          directory / "ca.pem", ""),
+      key("audit.file", "audit.jsonl", at(&ServerConfig::audit, &AuditConfig::file),
+          directory / "audit.jsonl", ""),
+      key("tracing.endpoint", "https://c.example:4318/v1/traces", tracing(&TracingConfig::endpoint),
+          "https://c.example:4318/v1/traces", ""),
+      key("tracing.headers", "[a.key]", tracing(&TracingConfig::headers),
+          std::vector{directory / "a.key"}, {}),
+      key("tracing.sample", "0.25", tracing(&TracingConfig::sample), 0.25, 1),
+      key("tracing.service_name", "shop", tracing(&TracingConfig::service_name), "shop", "hearth"),
       key("log.level", "warn", at(&ServerConfig::log, &LogSettings::level), LogLevel::kWarn,
           LogLevel::kInfo),
       key("log.format", "json", at(&ServerConfig::log, &LogSettings::format), LogFormat::kJson,
@@ -105,7 +120,8 @@ std::vector<KeyRow<ServerConfig>> server_keys() {
 }
 
 TEST_F(ServerFileTest, EveryKeyReachesItsFieldAlone) {
-  const std::vector<KeyRow<ServerConfig>> rows = server_keys();
+  put("a.key", "X-Key: s3cret\n");
+  const std::vector<KeyRow<ServerConfig>> rows = server_keys(path(""));
   for (const KeyRow<ServerConfig>& row : rows) expect_only(row, server(row.file()), rows);
 }
 
@@ -179,23 +195,6 @@ TEST_F(ServerFileTest, ACheckOfLibrariesCanBeRequired) {
   EXPECT_NE(server_mistake("require_checked: maybe\n").find("require_checked"), std::string::npos);
 }
 
-TEST_F(ServerFileTest, TheAdministratorsTokenMayBeInAFileOfTheOperators) {
-  EXPECT_EQ(server("admin: {token_file: /run/secrets/hearth}\n").admin.token_file,
-            "/run/secrets/hearth");
-  EXPECT_TRUE(server("").admin.token_file.empty());
-}
-
-TEST_F(ServerFileTest, TheKeyOfObjectsIsInAFile) {
-  EXPECT_EQ(server("objects: {token_file: key}\n").objects.token_file, path("key"));
-  EXPECT_TRUE(server("").objects.token_file.empty());
-}
-
-TEST_F(ServerFileTest, AuthoritiesThatRequestsTrustMayBeInAFile) {
-  EXPECT_EQ(server("egress: {ca_file: ca.pem}\n").egress.ca_file, path("ca.pem"));
-  EXPECT_TRUE(server("").egress.ca_file.empty());
-  EXPECT_EQ(server("audit: {file: audit.jsonl}\n").audit.file, path("audit.jsonl"));
-}
-
 TEST_F(ServerFileTest, EachValueTellsWhereItStands) {
   const Sources sources = server("data: d\nlimits:\n  max_name: 5\n").sources;
   ASSERT_EQ(sources.size(), 2U);
@@ -222,18 +221,33 @@ TEST_F(ServerFileTest, SectionsWithAllLinesCommentedOutAreEmpty) {
   EXPECT_EQ(server("limits:\n  # max_name: 5\nlog:\n").limits.max_name, 256U);
 }
 
-TEST_F(ServerFileTest, AMissingValueIsAMistake) {
-  EXPECT_EQ(server_mistake("listen: \"127.0.0.1:1\"\ndata:\n"),
-            "server.yaml:2:1: data: expected a path, found nothing");
-}
-
-TEST_F(ServerFileTest, UnknownKeysGetTheNearestOneOfTheirPlace) {
-  EXPECT_EQ(server_mistake("lisen: \"127.0.0.1:1\"\n"),
-            "server.yaml:1:1: unknown key \"lisen\"; did you mean \"listen\"?");
-  EXPECT_EQ(server_mistake("limits:\n  max_frames: 1MiB\n"),
-            "server.yaml:2:3: unknown key \"limits.max_frames\"; did you mean \"max_frame\"?");
-  EXPECT_EQ(server_mistake("log:\n  colour: always\n"),
-            "server.yaml:2:3: unknown key \"log.colour\"; the keys here are level and format");
+TEST_F(ServerFileTest, EachMistakeIsNamedOnceAtItsPlace) {
+  const std::pair<const char*, std::string> rows[] = {
+      // a missing value
+      {"listen: \"127.0.0.1:1\"\ndata:\n", "2:1: data: expected a path, found nothing"},
+      // unknown keys get the nearest one of their place
+      {"lisen: \"127.0.0.1:1\"\n", "1:1: unknown key \"lisen\"; did you mean \"listen\"?"},
+      {"limits:\n  max_frames: 1MiB\n",
+       "2:3: unknown key \"limits.max_frames\"; did you mean \"max_frame\"?"},
+      {"log:\n  colour: always\n",
+       "2:3: unknown key \"log.colour\"; the keys here are level and format"},
+      // wrong kinds
+      {"limits: 5\n", "1:9: limits: expected a mapping (lines of \"key: value\"), found \"5\""},
+      {"- a\n", "1:1: expected a mapping (lines of \"key: value\"), found a list"},
+      {"plugins: plugins\n",
+       "1:10: plugins: expected a list of paths such as [\"plugins\"], found \"plugins\""},
+      {"plugins: [a, {b: c}]\n", "1:14: plugins: expected a path, found a mapping"},
+      {"data: ''\n", "1:7: data: expected a path, found an empty text"},
+      {"data: \"a\\0b\"\n", "1:7: data: a path cannot hold a NUL"},
+      {"log: {level: inof}\n",
+       "1:14: log.level: expected trace, debug, info, warn or error, found \"inof\"; did you mean "
+       "\"info\"?"},
+      // a refused value
+      {"limits: {max_name: !!int 5}\n",
+       "1:20: tags (!name) are not supported; quote a value that is text"},
+  };
+  for (const auto& [text, mistake] : rows)
+    EXPECT_EQ(server_mistake(text), "server.yaml:" + mistake);
 }
 
 TEST_F(ServerFileTest, ShardsAreAutoOrANumber) {
@@ -296,30 +310,6 @@ TEST_F(ServerFileTest, DurationsAreHeldToTheirBounds) {
   EXPECT_EQ(server_mistake("limits: {start_timeout: 30}\n"),
             "server.yaml:1:25: limits.start_timeout: expected a duration with its unit, such as "
             "30s, found \"30\"");
-}
-
-TEST_F(ServerFileTest, WrongKindsAreNamed) {
-  EXPECT_EQ(server_mistake("limits: 5\n"),
-            "server.yaml:1:9: limits: expected a mapping (lines of \"key: value\"), found \"5\"");
-  EXPECT_EQ(server_mistake("- a\n"),
-            "server.yaml:1:1: expected a mapping (lines of \"key: value\"), found a list");
-  EXPECT_EQ(server_mistake("plugins: plugins\n"),
-            "server.yaml:1:10: plugins: expected a list of paths such as [\"plugins\"], found "
-            "\"plugins\"");
-  EXPECT_EQ(server_mistake("plugins: [a, {b: c}]\n"),
-            "server.yaml:1:14: plugins: expected a path, found a mapping");
-  EXPECT_EQ(server_mistake("data: ''\n"),
-            "server.yaml:1:7: data: expected a path, found an empty text");
-  EXPECT_EQ(server_mistake("data: \"a\\0b\"\n"), "server.yaml:1:7: data: a path cannot hold a NUL");
-  EXPECT_EQ(server_mistake("log: {level: inof}\n"),
-            "server.yaml:1:14: log.level: expected trace, debug, info, warn or error, found "
-            "\"inof\"; did you mean \"info\"?");
-}
-
-TEST_F(ServerFileTest, ARefusedValueIsReportedOnce) {
-  EXPECT_EQ(server_mistake("limits: {max_name: !!int 5}\n"),
-            "server.yaml:1:20: tags (!name) are not supported; quote a value "
-            "that is text");
 }
 
 TEST_F(ServerFileTest, NoPluginsAtAllIsAllowed) {

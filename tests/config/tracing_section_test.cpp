@@ -11,26 +11,6 @@ namespace {
 
 class TracingSectionTest : public ConfigFilesTest {};
 
-TEST_F(TracingSectionTest, ACollectorIsNamed) {
-  put("a.key", "X-Key: s3cret\n");
-  const TracingConfig tracing = server(R"(
-tracing:
-  endpoint: https://c.example:4318/v1/traces
-  headers: [a.key]
-  sample: 0.25
-  service_name: shop
-)")
-                                    .tracing;
-  EXPECT_EQ(tracing.endpoint, "https://c.example:4318/v1/traces");
-  EXPECT_EQ(tracing.headers, std::vector{path("a.key")});
-  EXPECT_EQ(tracing.sample, 0.25);
-  EXPECT_EQ(tracing.service_name, "shop");
-  const TracingConfig none = server("").tracing;
-  EXPECT_EQ(none.endpoint, "");
-  EXPECT_EQ(none.sample, 1);
-  EXPECT_EQ(none.service_name, "hearth");
-}
-
 TEST_F(TracingSectionTest, MistakesAreTold) {
   const std::pair<std::string, std::string> cases[] = {
       {"endpoint: 'http://c.example/v1/traces'", "an https URL"},

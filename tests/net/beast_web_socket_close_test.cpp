@@ -18,7 +18,6 @@ using namespace std::chrono_literals;
 class WebSocketCloseTest : public ServerFixture {};
 
 TEST_F(WebSocketCloseTest, ReciprocatesThePeersClose) {
-  start();
   SocketClient client(port());
   client.send(RawClient::close_frame(4001, "enough"));
   EXPECT_EQ(client.read_frame().close_code(), 4001);
@@ -27,7 +26,6 @@ TEST_F(WebSocketCloseTest, ReciprocatesThePeersClose) {
 }
 
 TEST_F(WebSocketCloseTest, ReportsACloseWithoutACodeAs1005) {
-  start();
   SocketClient client(port());
   client.send(RawClient::frame(8, ""));
   EXPECT_EQ(client.read_frame().opcode, 8);
@@ -35,7 +33,6 @@ TEST_F(WebSocketCloseTest, ReportsACloseWithoutACodeAs1005) {
 }
 
 TEST_F(WebSocketCloseTest, ReportsALostConnectionAs1006) {
-  start();
   SocketClient client(port());
   client.close();
   EXPECT_EQ(closed_.wait(), (Closed{kCloseAbnormal, "connection lost", false}));
@@ -53,7 +50,6 @@ TEST_F(WebSocketCloseTest, CloseSendsWhatWasSentBeforeAndWaitsForTheAnswer) {
     socket.send("too late", true);
     socket.close(4003, "only the first call counts");
   };
-  start();
   SocketClient client(port());
   client.send(RawClient::text_frame("go") + RawClient::text_frame("not delivered any more"));
   EXPECT_EQ(client.read_text(), "last words");
@@ -68,7 +64,6 @@ TEST_F(WebSocketCloseTest, CloseSendsWhatWasSentBeforeAndWaitsForTheAnswer) {
 
 TEST_F(WebSocketCloseTest, APeerThatDoesNotAnswerACloseIsCut) {
   options_.close_timeout = 40ms;
-  start();
   SocketClient client(port());
   const auto socket = opened_.wait();
   loops_->run_on(0, [&] { socket->close(1000, ""); });
@@ -78,7 +73,6 @@ TEST_F(WebSocketCloseTest, APeerThatDoesNotAnswerACloseIsCut) {
 }
 
 TEST_F(WebSocketCloseTest, CodesThatMustNotBeSentBecome1011AndLongReasonsAreCut) {
-  start();
   for (const int code : {0, 999, 1004, 1005, 1006, 1015, 2999, 5000}) {
     SocketClient client(port());
     const auto socket = opened_.wait();
@@ -94,7 +88,6 @@ TEST_F(WebSocketCloseTest, CodesThatMustNotBeSentBecome1011AndLongReasonsAreCut)
 TEST_F(WebSocketCloseTest, AbortCutsAndReportsFromOutsideTheCall) {
   std::atomic<bool> inside = false;
   std::atomic<bool> reported_inside = false;
-  start();
   SocketClient client(port());
   const auto socket = opened_.wait();
   loops_->run_on(0, [&] {
@@ -111,7 +104,6 @@ TEST_F(WebSocketCloseTest, AbortCutsAndReportsFromOutsideTheCall) {
 }
 
 TEST_F(WebSocketCloseTest, AfterTheEndEveryMemberDoesNothing) {
-  start();
   SocketClient client(port());
   const auto socket = opened_.wait();
   client.close();

@@ -72,7 +72,6 @@ TEST_F(WebSocketPatienceTest, ASlowClientThatReadsAfterAllGetsEverythingAndThe10
 
 TEST_F(WebSocketPatienceTest, OneMessageMayBeLargerThanTheQueue) {
   options_.send_queue = 1000;
-  start();
   SocketClient client(port(), 4096);
   const auto socket = opened_.wait();
   loops_->run_on(0, [&] {
@@ -90,7 +89,6 @@ TEST_F(WebSocketPatienceTest, OneMessageMayBeLargerThanTheQueue) {
 TEST_F(WebSocketPatienceTest, AWaitForAPeerThatDoesNotReadEndsWhenEitherSideCloses) {
   options_.send_queue = 64 * 1024;
   options_.close_timeout = 60s;
-  start();
   for (const bool by_peer : {false, true}) {
     SocketClient client(port(), 4096);
     const auto socket = opened_.wait();
@@ -121,7 +119,6 @@ TEST_F(WebSocketPatienceTest, AWaitForAPeerThatDoesNotReadEndsWhenEitherSideClos
 TEST_F(WebSocketPatienceTest, PingsWhoseAnswersAreNotReadAreNotReadEither) {
   options_.send_queue = 256 * 1024;
   options_.rate_window = 300ms;
-  start();
   SocketClient client(port(), 4096);
   const auto socket = opened_.wait();
   std::string pings;
@@ -142,7 +139,6 @@ TEST_F(WebSocketPatienceTest, PingsWhoseAnswersAreNotReadAreNotReadEither) {
 TEST_F(WebSocketPatienceTest, AMessageThatTricklesEndsWith1013) {
   options_.rate_window = 100ms;
   options_.min_rate = std::size_t{100} << 20;
-  start();
   for (const bool in_fragments : {false, true}) {
     SocketClient client(port());
     const std::string whole = RawClient::text_frame(std::string(400'000, 'x'));
@@ -162,7 +158,6 @@ TEST_F(WebSocketPatienceTest, AMessageThatTricklesEndsWith1013) {
 TEST_F(WebSocketPatienceTest, AFrameHeadOrAPingThatTricklesEndsWith1013) {
   options_.rate_window = 100ms;
   options_.min_rate = std::size_t{100} << 20;
-  start();
   const std::string head = RawClient::frame(2, std::string(100'000, 'x')).substr(0, 13);
   const std::string ping = RawClient::frame(9, std::string(125, 'p')).substr(0, 130);
   for (const std::string& part : {head, ping, head.substr(0, 1), ping.substr(0, 7)}) {
@@ -179,7 +174,6 @@ TEST_F(WebSocketPatienceTest, AFrameHeadOrAPingThatTricklesEndsWith1013) {
 
 TEST_F(WebSocketPatienceTest, WhileMemoryIsOverdrawnLargeMessagesEndWith1013AndSmallOnesAreServed) {
   memory_limit_ = 100'000;
-  start();
   SocketClient first(port());
   const std::string large = RawClient::text_frame(std::string(200'000, 'x'));
   first.send(std::string_view(large).substr(0, 99'000));
@@ -195,7 +189,6 @@ TEST_F(WebSocketPatienceTest, WhileMemoryIsOverdrawnLargeMessagesEndWith1013AndS
 }
 
 TEST_F(WebSocketPatienceTest, AMessageToManyIsHeldOnce) {
-  start();
   constexpr std::size_t kLength = 6'000'000;  // more than the system takes of it for one
   std::vector<std::unique_ptr<RawClient>> clients;
   std::vector<std::shared_ptr<WebSocket>> sockets;
@@ -228,7 +221,6 @@ TEST_F(WebSocketPatienceTest, PausedReadingDeliversNothingUntilResumedAndLosesNo
     heard.add(std::string(payload));
     if (payload == "pause") socket.pause_reading();
   };
-  start();
   SocketClient client(port());
   const auto socket = opened_.wait();
   client.send(RawClient::text_frame("pause") + RawClient::text_frame("1") +
@@ -257,7 +249,6 @@ TEST_F(WebSocketPatienceTest, PausedReadingDeliversNothingUntilResumedAndLosesNo
 
 TEST_F(WebSocketPatienceTest, AClosingSocketThatWasPausedStillFinishesItsHandshake) {
   on_open_ = [](WebSocket& socket) { socket.pause_reading(); };
-  start();
   SocketClient client(port());
   client.send(RawClient::text_frame("never read"));
   const auto socket = opened_.wait();
@@ -272,7 +263,6 @@ TEST_F(WebSocketPatienceTest, AClosingSocketThatWasPausedStillFinishesItsHandsha
 TEST_F(WebSocketPatienceTest, ASilentPeerIsPingedAndThenDropped) {
   options_.ping_interval = 40ms;
   options_.ping_timeout = 40ms;
-  start();
   SocketClient client(port());
   EXPECT_EQ(client.read_frame().opcode, 9);
   EXPECT_EQ(closed_.wait(), (Closed{kCloseAbnormal, "no answer to a ping", false}));
@@ -282,7 +272,6 @@ TEST_F(WebSocketPatienceTest, ASilentPeerIsPingedAndThenDropped) {
 TEST_F(WebSocketPatienceTest, APeerThatAnswersPingsStays) {
   options_.ping_interval = 20ms;
   options_.ping_timeout = 200ms;
-  start();
   SocketClient client(port());
   for (int i = 0; i < 5; ++i) {
     const Frame ping = client.read_frame();
@@ -300,7 +289,6 @@ TEST_F(WebSocketPatienceTest, WithoutPingsASilentPeerStays) {
   options_.ping_interval = 0ms;
   options_.ping_timeout = 10ms;
   options_.http_idle_timeout = 20ms;
-  start();
   SocketClient silent(port());
   opened_.wait();
 
@@ -318,7 +306,6 @@ TEST_F(WebSocketPatienceTest, WithoutPingsASilentPeerStays) {
 TEST_F(WebSocketPatienceTest, APeerThatEndsWhileReadingIsPausedIsNoticed) {
   options_.close_timeout = 20ms;  // so that the sweep is quick
   on_open_ = [](WebSocket& socket) { socket.pause_reading(); };
-  start();
   SocketClient leaving(port());
   opened_.wait();
   leaving.close();
@@ -339,7 +326,6 @@ TEST_F(WebSocketPatienceTest, APeerThatEndsWhileReadingIsPausedIsStillHeardIfRea
     heard.add(std::string(payload));
   };
   on_open_ = [](WebSocket& socket) { socket.pause_reading(); };
-  start();
   SocketClient client(port());
   const auto socket = opened_.wait();
   client.send(RawClient::text_frame("one") + RawClient::text_frame("two"));
@@ -364,7 +350,6 @@ TEST_F(WebSocketPatienceTest, APeerThatHasEndedIsNotHeldForItsMessagesForEver) {
   options_.ping_timeout = 20ms;
   on_message_ = [](WebSocket&, std::string_view, bool) { ADD_FAILURE() << "delivered in a pause"; };
   on_open_ = [](WebSocket& socket) { socket.pause_reading(); };
-  start();
   SocketClient client(port());
   client.send(RawClient::text_frame("one") + RawClient::text_frame("two"));
   client.close();
@@ -375,7 +360,6 @@ TEST_F(WebSocketPatienceTest, APausedSocketIsNotDroppedForSilence) {
   options_.ping_interval = 10ms;
   options_.ping_timeout = 10ms;
   on_open_ = [](WebSocket& socket) { socket.pause_reading(); };
-  start();
   SocketClient paused(port());
   const auto socket = opened_.wait();
 

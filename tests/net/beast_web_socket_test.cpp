@@ -23,7 +23,6 @@ using namespace std::chrono_literals;
 class WebSocketTest : public ServerFixture {};
 
 TEST_F(WebSocketTest, AnswersTheHandshakeAsTheRfcsExampleSays) {
-  start();
   RawClient client(port());
   const auto reply = client.upgrade();
   EXPECT_EQ(reply.status, 101);
@@ -32,7 +31,6 @@ TEST_F(WebSocketTest, AnswersTheHandshakeAsTheRfcsExampleSays) {
 }
 
 TEST_F(WebSocketTest, DeclinesCompressionUnlessItIsSwitchedOn) {
-  start();
   RawClient client(port());
   const auto reply = client.upgrade("/", "Sec-WebSocket-Extensions: permessage-deflate\r\n");
   EXPECT_EQ(reply.status, 101);
@@ -40,7 +38,6 @@ TEST_F(WebSocketTest, DeclinesCompressionUnlessItIsSwitchedOn) {
 }
 
 TEST_F(WebSocketTest, ChoosesNoSubprotocolByItself) {
-  start();
   RawClient client(port());
   EXPECT_EQ(
       client.upgrade("/", "Sec-WebSocket-Protocol: chat\r\n").head.find("Sec-WebSocket-Protocol"),
@@ -53,7 +50,6 @@ TEST_F(WebSocketTest, ChoosesThePlansSubprotocolIfTheClientOffersIt) {
     plan.subprotocol = "chat";
     return plan;
   };
-  start();
   RawClient offering(port());
   EXPECT_NE(offering.upgrade("/", "Sec-WebSocket-Protocol: other, chat\r\n")
                 .head.find("Sec-WebSocket-Protocol: chat\r\n"),
@@ -63,7 +59,6 @@ TEST_F(WebSocketTest, ChoosesThePlansSubprotocolIfTheClientOffersIt) {
 }
 
 TEST_F(WebSocketTest, EchoesTextAndBinaryInOrder) {
-  start();
   SocketClient client(port());
   std::string frames;
   for (int i = 0; i < 500; ++i) {
@@ -78,7 +73,6 @@ TEST_F(WebSocketTest, EchoesTextAndBinaryInOrder) {
 }
 
 TEST_F(WebSocketTest, EchoesEveryLengthEncodingUnfragmented) {
-  start();
   SocketClient client(port());
   for (const std::size_t size :
        {0UL, 1UL, 125UL, 126UL, 511UL, 512UL, 513UL, 1536UL, 65535UL, 65536UL, 300'000UL}) {
@@ -92,7 +86,6 @@ TEST_F(WebSocketTest, EchoesEveryLengthEncodingUnfragmented) {
 }
 
 TEST_F(WebSocketTest, JoinsFragmentsWithControlFramesBetween) {
-  start();
   SocketClient client(port());
   client.send(RawClient::frame(1, "one ", false) + RawClient::frame(9, "are you there") +
               RawClient::frame(0, "two ", false) + RawClient::frame(0, "three"));
@@ -103,7 +96,6 @@ TEST_F(WebSocketTest, JoinsFragmentsWithControlFramesBetween) {
 }
 
 TEST_F(WebSocketTest, AnswersABurstWithFewSends) {
-  start();
   SocketClient client(port());
   const auto socket = opened_.wait();
   std::uint64_t before = 0;
@@ -118,7 +110,6 @@ TEST_F(WebSocketTest, AnswersABurstWithFewSends) {
 }
 
 TEST_F(WebSocketTest, FramesOfOneTurnLeaveInOneSend) {
-  start();
   SocketClient client(port());
   const auto socket = opened_.wait();
   std::uint64_t before = 0;
@@ -204,7 +195,6 @@ TEST_F(WebSocketTest, APlanCanRefuseWithAResponse) {
     plan.refusal = error_response(404, "not_found", "no such thing");
     return plan;
   };
-  start();
   RawClient client(port());
   client.send(RawClient::upgrade_text("/"));
   const auto reply = client.read_reply();
@@ -218,7 +208,6 @@ TEST_F(WebSocketTest, APlanWithoutAListenerIsClosedWithInternalError) {
     plan.opened = [](const std::shared_ptr<WebSocket>&) { return nullptr; };
     return plan;
   };
-  start();
   SocketClient client(port());
   EXPECT_EQ(client.read_frame().close_code(), 1011);
 }
@@ -258,7 +247,6 @@ TEST_F(WebSocketTest, AHandshakeThatIsNotRightAfterAllIsAnswered400AndEnds) {
 
 TEST_F(WebSocketTest, ATooLongMessageIs1009WhetherWholeOrInFragments) {
   options_.max_frame = 1000;
-  start();
   SocketClient whole(port());
   whole.send(RawClient::text_frame(std::string(1000, 'x')));
   EXPECT_EQ(whole.read_text().size(), 1000U);
@@ -277,7 +265,6 @@ TEST_F(WebSocketTest, ATooLongMessageIs1009WhetherWholeOrInFragments) {
 }
 
 TEST_F(WebSocketTest, AHugeMessageIsRefusedByItsHeaderAndItsSenderStillReadsWhy) {
-  start();
   SocketClient client(port());
   // 100 MB announced, and a good part of it sent before the answer is read.
   client.send(std::string("\x81\xFF\x00\x00\x00\x00\x05\xF5\xE1\x00mask", 14));
@@ -286,7 +273,6 @@ TEST_F(WebSocketTest, AHugeMessageIsRefusedByItsHeaderAndItsSenderStillReadsWhy)
 }
 
 TEST_F(WebSocketTest, InvalidUtf8Is1007) {
-  start();
   for (const std::string_view text : {"\xFF", "ab\xC3", "\xED\xA0\x80", "\xC0\x80"}) {
     SocketClient client(port());
     client.send(RawClient::text_frame(text));
@@ -299,7 +285,6 @@ TEST_F(WebSocketTest, InvalidUtf8Is1007) {
 }
 
 TEST_F(WebSocketTest, ATextMayNotStopInsideACharacterHoweverItIsCut) {
-  start();
   const std::string_view whole[] = {"a", "\xC3\xA9", "\xE2\x82\xAC", "x\xF0\x9F\x8C\xB1"};
   for (const std::string_view text : whole) {
     for (std::size_t size = 0; size <= text.size(); ++size) {
@@ -315,7 +300,6 @@ TEST_F(WebSocketTest, ATextMayNotStopInsideACharacterHoweverItIsCut) {
 }
 
 TEST_F(WebSocketTest, BrokenFramesAre1002) {
-  start();
   const std::string broken[] = {
       RawClient::frame(1, "not masked", true, false),
       RawClient::frame(3, "reserved opcode"),

@@ -39,7 +39,6 @@ class ClientAddressTest : public TlsFixture {
 
 TEST_F(ClientAddressTest, AConnectionTooManyGets429AndOthersAreServed) {
   options_.per_address.connections = 2;
-  start();
   const auto first = from("127.0.0.1");
   EXPECT_EQ(get(*first).status, 200);
   auto second = from("127.0.0.1");
@@ -72,7 +71,6 @@ TEST_F(ClientAddressTest, AConnectionTooManyGets429AndOthersAreServed) {
 
 TEST_F(ClientAddressTest, ConnectionsInQuickSuccessionGet429) {
   options_.per_address.new_connections = 1;
-  start();
   for (int i = 0; i < 10; ++i) EXPECT_EQ(get(*from("127.0.0.1")).status, 200);
   EXPECT_EQ(from("127.0.0.1")->read_reply().status, 429);
   EXPECT_EQ(get(*from("127.0.0.2")).status, 200);
@@ -88,7 +86,6 @@ TEST_F(ClientAddressTest, WithTlsSuchAConnectionIsClosed) {
 
 TEST_F(ClientAddressTest, MessagesAreCountedOverAllConnectionsAndWaysOfAnAddress) {
   options_.per_address.messages = 1;
-  start();
   const auto socket = from("127.0.0.1");
   socket->upgrade();  // the first
   for (int i = 0; i < 8; ++i) {
@@ -110,7 +107,6 @@ TEST_F(ClientAddressTest, MessagesAreCountedOverAllConnectionsAndWaysOfAnAddress
 
 TEST_F(ClientAddressTest, BytesAreCountedToo) {
   options_.per_address.bytes = 1000;
-  start();
   const auto socket = from("127.0.0.1");
   socket->upgrade();
   const std::string text(3000, 'x');
@@ -126,7 +122,6 @@ TEST_F(ClientAddressTest, BytesAreCountedToo) {
 TEST_F(ClientAddressTest, WhatIsDroppedBehindARefusalIsCounted) {
   options_.max_body = 100;
   options_.per_address.bytes = 10'000;
-  start();
   const auto client = from("127.0.0.1");
   client->send("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n");
   EXPECT_EQ(client->read_reply().status, 413);
@@ -140,7 +135,6 @@ TEST_F(ClientAddressTest, WhatIsDroppedBehindARefusalIsCounted) {
 TEST_F(ClientAddressTest, AllAddressesTogetherHaveLimitsToo) {
   options_.per_address.exempt = {"127.0.0.9"};
   options_.in_total.messages = 1;
-  start();
   for (int i = 0; i < 10; ++i)
     EXPECT_EQ(get(*from(i % 2 == 0 ? "127.0.0.1" : "127.0.0.2")).status, 200);
   EXPECT_EQ(get(*from("127.0.0.3")).status, 429);
@@ -152,7 +146,6 @@ TEST_F(ClientAddressTest, AllAddressesTogetherHaveLimitsToo) {
 
 TEST_F(ClientAddressTest, AHeaderChangesNoAddress) {
   options_.per_address.messages = 1;
-  start();
   const auto client = from("127.0.0.1");
   for (int i = 0; i < 10; ++i) EXPECT_EQ(get(*client).status, 200);
   EXPECT_EQ(client

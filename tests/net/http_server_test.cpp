@@ -7,9 +7,11 @@
 
 #include <chrono>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace hearth::net {
@@ -23,14 +25,12 @@ using namespace std::chrono_literals;
 class HttpServerTest : public HttpSessionFixture {};
 
 TEST_F(HttpServerTest, PortZeroReportsTheRealPort) {
-  start();
   EXPECT_NE(port(), 0);
   EXPECT_EQ(server_->address(), "127.0.0.1:" + std::to_string(port()));
   EXPECT_EQ(RawClient(port()).request(get("/")).status, 200);
 }
 
 TEST_F(HttpServerTest, APortInUseIsAClearError) {
-  start();
   NetOptions same;
   same.port = port();
   const auto second = HttpServer::listen(same, loops_->all(), *this, supplies());
@@ -88,7 +88,7 @@ TEST_F(HttpServerTest, StopClosesWebSocketsWith1001AndIdleConnectionsAtOnce) {
 }
 
 TEST_F(HttpServerTest, StopLetsARunningExchangeFinish) {
-  start_and_hold();
+  hold_requests();
   RawClient client(port());
   const auto exchange = ask(client, get("/slow"));
   std::promise<void> stopped;
@@ -106,7 +106,7 @@ TEST_F(HttpServerTest, StopLetsARunningExchangeFinish) {
 
 TEST_F(HttpServerTest, StopCutsWhatIsLeftAtTheDeadline) {
   options_.close_timeout = 20ms;  // so that the sweep is quick
-  start_and_hold();
+  hold_requests();
   RawClient never_answered(port());
   const auto exchange = ask(never_answered);
   SocketClient silent_socket(port());
@@ -175,7 +175,6 @@ TEST_F(HttpServerTest, StopDoesNotMakeAFewWebSocketsWait) {
 
 TEST_F(HttpServerTest, AConnectionTooManyGets503AndRoomComesBack) {
   options_.max_connections = 2;
-  start();
   RawClient one(port());
   one.request(get("/"));
   {
@@ -195,7 +194,6 @@ TEST_F(HttpServerTest, AConnectionTooManyGets503AndRoomComesBack) {
 
 TEST_F(HttpServerTest, EachOfManyConnectionsTooManyGets503) {
   options_.max_connections = 1;
-  start();
   RawClient one(port());
   one.request(get("/"));
   std::vector<std::unique_ptr<RawClient>> clients;
@@ -258,7 +256,6 @@ TEST_F(HttpServerTest, WithoutADescriptorItIsLoggedAndTheClientGets503WithoutSpi
 
 TEST_F(HttpServerTest, ListensOnANameAndOnTheOtherFamily) {
   options_.host = "localhost";
-  start();
   EXPECT_NE(port(), 0);
   NetOptions v6;
   v6.host = "::1";

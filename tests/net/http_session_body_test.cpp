@@ -66,7 +66,6 @@ std::string post_of_length(std::string_view target, std::size_t length) {
 constexpr std::string_view kChunked = "Transfer-Encoding: chunked\r\n";
 
 TEST_F(HttpSessionBodyTest, GivesTheBodyAndThenServesTheNextRequest) {
-  start();
   struct Row {
     std::string request;
     std::string body;
@@ -104,7 +103,6 @@ TEST_F(HttpSessionBodyTest, GivesTheBodyAndThenServesTheNextRequest) {
 }
 
 TEST_F(HttpSessionBodyTest, APieceIsReadBeforeTheNextHasBeenSent) {
-  start();
   RawClient client(port());
   const auto exchange = ask(client, post("/read", kChunked));
   Events<std::string> pieces;
@@ -120,7 +118,6 @@ TEST_F(HttpSessionBodyTest, APieceIsReadBeforeTheNextHasBeenSent) {
 }
 
 TEST_F(HttpSessionBodyTest, TheFirstCreditSends100Continue) {
-  start();
   RawClient client(port());
   const auto exchange = ask(client, post("/read", "Content-Length: 2\r\nExpect: 100-continue\r\n"));
   let_the_loop_turn();
@@ -135,7 +132,6 @@ TEST_F(HttpSessionBodyTest, TheFirstCreditSends100Continue) {
 }
 
 TEST_F(HttpSessionBodyTest, AnAnswerBeforeTheEndOfTheBodyClosesTheConnection) {
-  start();
   for (const bool is_stream : {false, true}) {
     RawClient client(port());
     const auto exchange =
@@ -160,7 +156,6 @@ TEST_F(HttpSessionBodyTest, AnAnswerBeforeTheEndOfTheBodyClosesTheConnection) {
 }
 
 TEST_F(HttpSessionBodyTest, TheAnswerMayStreamWhileTheBodyComes) {
-  start();
   RawClient client(port());
   const auto exchange = ask(client, post("/read", kChunked) + "3\r\none\r\n");
   exchange->start({});
@@ -177,7 +172,6 @@ TEST_F(HttpSessionBodyTest, TheAnswerMayStreamWhileTheBodyComes) {
 
 TEST_F(HttpSessionBodyTest, ABodyThatDoesNotEndIsAFailure) {
   options_.max_body = 1000;
-  start();
   struct Row {
     std::string_view what;
     std::string_view headers;
@@ -218,7 +212,6 @@ TEST_F(HttpSessionBodyTest, ABodyThatDoesNotEndIsAFailure) {
 }
 
 TEST_F(HttpSessionBodyTest, WhoeverReadsTooLateLearnsThatTheClientHasLeft) {
-  start();
   auto client = std::make_unique<RawClient>(port());
   client->send(post_of_length("/read", 100));
   const auto exchange = exchanges_.wait();
@@ -237,7 +230,6 @@ TEST_F(HttpSessionBodyTest, NoMoreIsReadThanThereIsCreditFor) {
   constexpr std::size_t kCredit = 100'000;
   constexpr std::size_t kOneRead = 8192;
   options_.max_body = kLength;
-  start();
   RawClient client(port());
   const auto exchange = ask(client, post_of_length("/read", kLength));
   Told told;
@@ -263,7 +255,6 @@ TEST_F(HttpSessionBodyTest, NoMoreIsReadThanThereIsCreditFor) {
 
 TEST_F(HttpSessionBodyTest, OnlyABodyThatIsWantedCanBeTooSlow) {
   options_.rate_window = 100ms;
-  start();
   RawClient unread(port());
   const auto waiting = ask(unread, post_of_length("/read", 100));
   Told nothing;

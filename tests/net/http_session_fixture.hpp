@@ -16,6 +16,12 @@ inline std::string get(std::string_view target, std::string_view headers = "") {
          "\r\n";
 }
 
+inline HttpResponse with_body(std::string body) {
+  HttpResponse response;
+  response.body = std::move(body);
+  return response;
+}
+
 class HttpSessionFixture : public ServerFixture {
  protected:
   void hold_requests() {
@@ -23,9 +29,10 @@ class HttpSessionFixture : public ServerFixture {
       exchanges_.add(std::move(exchange));
     };
   }
-  void start_and_hold() {
-    hold_requests();
-    start();
+  void answer_with(const std::string& body) {
+    on_request_ = [body](const std::shared_ptr<HttpExchange>& exchange) {
+      exchange->respond(with_body(body));
+    };
   }
   // The exchange of a request whose server holds it.
   std::shared_ptr<HttpExchange> ask(testing::RawClient& client,
@@ -35,11 +42,5 @@ class HttpSessionFixture : public ServerFixture {
   }
   Events<std::shared_ptr<HttpExchange>> exchanges_;
 };
-
-inline HttpResponse with_body(std::string body) {
-  HttpResponse response;
-  response.body = std::move(body);
-  return response;
-}
 
 }  // namespace hearth::net

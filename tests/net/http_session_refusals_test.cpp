@@ -19,7 +19,6 @@ using namespace std::chrono_literals;
 class HttpSessionRefusalsTest : public HttpSessionFixture {};
 
 TEST_F(HttpSessionRefusalsTest, MalformedRequestsGetA400AndTheConnectionCloses) {
-  start();
   const std::string malformed[] = {
       "nonsense\r\n\r\n",
       "GET  / HTTP/1.1\r\nHost: t\r\n\r\n",
@@ -49,7 +48,6 @@ TEST_F(HttpSessionRefusalsTest, MalformedRequestsGetA400AndTheConnectionCloses) 
 }
 
 TEST_F(HttpSessionRefusalsTest, MethodsThatAreForProxiesGet405) {
-  start();
   for (const std::string_view text : {"CONNECT other.example:443 HTTP/1.1\r\nHost: t\r\n\r\n",
                                       "TRACE / HTTP/1.1\r\nHost: t\r\n\r\n"}) {
     RawClient client(port());
@@ -60,7 +58,6 @@ TEST_F(HttpSessionRefusalsTest, MethodsThatAreForProxiesGet405) {
 }
 
 TEST_F(HttpSessionRefusalsTest, AnUpgradeInATrailerIsNone) {
-  start();
   RawClient client(port());
   const Reply reply = client.request(
       "GET /t HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
@@ -71,7 +68,6 @@ TEST_F(HttpSessionRefusalsTest, AnUpgradeInATrailerIsNone) {
 }
 
 TEST_F(HttpSessionRefusalsTest, AnUpgradeWithABodyIsRefused) {
-  start();
   for (const char* body :
        {"Content-Length: 2\r\n\r\nhi", "Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
         "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"}) {
@@ -84,7 +80,6 @@ TEST_F(HttpSessionRefusalsTest, AnUpgradeWithABodyIsRefused) {
 }
 
 TEST_F(HttpSessionRefusalsTest, ConnectionHeadersOfEveryFormAreAnsweredAndTheServerLives) {
-  start();
   const std::string head =
       "GET / HTTP/1.1\r\nHost: t\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
       "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
@@ -124,13 +119,11 @@ TEST_F(HttpSessionRefusalsTest, ConnectionHeadersOfEveryFormAreAnsweredAndTheSer
 }
 
 TEST_F(HttpSessionRefusalsTest, AnotherVersionIsA505) {
-  start();
   EXPECT_EQ(RawClient(port()).request("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").status, 505);
 }
 
 TEST_F(HttpSessionRefusalsTest, ATooLargeHeadIsA431) {
   options_.max_header = 2000;
-  start();
   RawClient client(port());
   EXPECT_EQ(client.request(get("/", "X: " + std::string(3000, 'x') + "\r\n")).status, 431);
   EXPECT_TRUE(client.at_end());
@@ -140,14 +133,12 @@ TEST_F(HttpSessionRefusalsTest, ATooLargeHeadIsA431) {
 
 TEST_F(HttpSessionRefusalsTest, ATooLongTargetIsA414) {
   options_.max_target = 100;
-  start();
   EXPECT_EQ(RawClient(port()).request(get("/" + std::string(99, 'x'))).status, 200);
   EXPECT_EQ(RawClient(port()).request(get("/" + std::string(100, 'x'))).status, 414);
 }
 
 TEST_F(HttpSessionRefusalsTest, ATooLongBodyIsA413HoweverItIsSent) {
   options_.max_body = 100;
-  start();
   const std::string head = "POST / HTTP/1.1\r\nHost: test\r\n";
   EXPECT_EQ(RawClient(port())
                 .request(head + "Content-Length: 100\r\n\r\n" + std::string(100, 'x'))
@@ -165,7 +156,6 @@ TEST_F(HttpSessionRefusalsTest, ATooLongBodyIsA413HoweverItIsSent) {
 }
 
 TEST_F(HttpSessionRefusalsTest, ABadHandshakeIsRefused) {
-  start();
   const std::string head = "GET / HTTP/1.1\r\nHost: t\r\nUpgrade: websocket\r\n";
   const std::string key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
   const std::string version = "Sec-WebSocket-Version: 13\r\n";
@@ -189,7 +179,6 @@ TEST_F(HttpSessionRefusalsTest, ABadHandshakeIsRefused) {
 
 TEST_F(HttpSessionRefusalsTest, ASlowHeadIsCut) {
   options_.handshake_timeout = 40ms;
-  start();
   RawClient silent(port());
   EXPECT_TRUE(silent.at_end());
   RawClient slow(port());
@@ -199,7 +188,6 @@ TEST_F(HttpSessionRefusalsTest, ASlowHeadIsCut) {
 
 TEST_F(HttpSessionRefusalsTest, ABodyThatStopsGets408) {
   options_.rate_window = 40ms;
-  start();
   RawClient client(port());
   client.send("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\n\r\na");
   EXPECT_EQ(client.read_reply().status, 408);
@@ -208,7 +196,6 @@ TEST_F(HttpSessionRefusalsTest, ABodyThatStopsGets408) {
 
 TEST_F(HttpSessionRefusalsTest, AnIdleConnectionIsClosedAfterTheKeepAliveTimeout) {
   options_.http_idle_timeout = 40ms;
-  start();
   RawClient client(port());
   EXPECT_EQ(client.request(get("/")).status, 200);
   EXPECT_TRUE(client.at_end());
@@ -228,7 +215,6 @@ TEST_F(HandlersHeaderTest, IsOnWhatTheNetworkAnswersByItself) {
     if (exchange->request().target == "/throws") throw std::runtime_error("broken");
   };
   on_upgrade_ = [](const HttpRequest&) -> UpgradePlan { throw std::runtime_error("broken"); };
-  start();
   struct Case {
     std::string request;
     int status;

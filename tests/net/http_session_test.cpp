@@ -20,19 +20,7 @@ using namespace std::chrono_literals;
 
 class HttpSessionTest : public HttpSessionFixture {};
 
-TEST_F(HttpSessionTest, ServesManyRequestsOnOneConnection) {
-  start();
-  RawClient client(port());
-  for (int i = 0; i < 10; ++i) {
-    const Reply reply = client.request(get("/" + std::to_string(i)));
-    EXPECT_EQ(reply.status, 200);
-    EXPECT_EQ(reply.body, "GET /" + std::to_string(i) + " ");
-    EXPECT_NE(reply.head.find("Connection: keep-alive"), std::string::npos);
-  }
-}
-
 TEST_F(HttpSessionTest, AnswersPipelinedRequestsInOrder) {
-  start();
   RawClient client(port());
   std::string requests;
   for (int i = 0; i < 200; ++i) requests += get("/" + std::to_string(i));
@@ -43,7 +31,7 @@ TEST_F(HttpSessionTest, AnswersPipelinedRequestsInOrder) {
 }
 
 TEST_F(HttpSessionTest, APipelinedRequestWaitsForTheAnswerBeforeIt) {
-  start_and_hold();
+  hold_requests();
   RawClient client(port());
   const auto first = ask(client, get("/a") + get("/b"));
   EXPECT_EQ(exchanges_.count(), 1U);
@@ -55,7 +43,7 @@ TEST_F(HttpSessionTest, APipelinedRequestWaitsForTheAnswerBeforeIt) {
 }
 
 TEST_F(HttpSessionTest, PassesTheRequestOnAsItWasSent) {
-  start_and_hold();
+  hold_requests();
   RawClient client(port());
   const auto exchange =
       ask(client,
@@ -72,7 +60,7 @@ TEST_F(HttpSessionTest, PassesTheRequestOnAsItWasSent) {
 }
 
 TEST_F(HttpSessionTest, HeadersThatOnlyAHostMaySendAreRemoved) {
-  start_and_hold();
+  hold_requests();
   RawClient client(port());
   const auto exchange =
       ask(client, get("/",
@@ -85,7 +73,6 @@ TEST_F(HttpSessionTest, HeadersThatOnlyAHostMaySendAreRemoved) {
 }
 
 TEST_F(HttpSessionTest, HeadGetsTheLengthAndNoBody) {
-  start();
   RawClient client(port());
   const Reply reply = client.request("HEAD /x HTTP/1.1\r\nHost: test\r\n\r\n", false);
   EXPECT_NE(reply.head.find("Content-Length: 8\r\n"), std::string::npos) << reply.head;
@@ -93,7 +80,6 @@ TEST_F(HttpSessionTest, HeadGetsTheLengthAndNoBody) {
 }
 
 TEST_F(HttpSessionTest, ConnectionCloseClosesAfterTheAnswer) {
-  start();
   RawClient client(port());
   const Reply reply = client.request(get("/", "Connection: close\r\n"));
   EXPECT_EQ(reply.status, 200);
@@ -105,14 +91,12 @@ TEST_F(HttpSessionTest, AHandlerCanCloseTheConnectionToo) {
   on_request_ = [](const std::shared_ptr<HttpExchange>& exchange) {
     exchange->respond({.status = 200, .headers = {{"Connection", "close"}}, .body = {}});
   };
-  start();
   RawClient client(port());
   EXPECT_EQ(client.request(get("/")).status, 200);
   EXPECT_TRUE(client.at_end());
 }
 
 TEST_F(HttpSessionTest, ExpectContinueIsAnsweredBeforeTheBody) {
-  start();
   RawClient client(port());
   client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
   EXPECT_EQ(client.read_reply(false).status, 100);
@@ -122,7 +106,6 @@ TEST_F(HttpSessionTest, ExpectContinueIsAnsweredBeforeTheBody) {
 
 TEST_F(HttpSessionTest, ExpectContinueForATooLongBodyIsRefusedBeforeTheBody) {
   options_.max_body = 10;
-  start();
   RawClient client(port());
   EXPECT_EQ(client
                 .request("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 11\r\n"
@@ -132,7 +115,7 @@ TEST_F(HttpSessionTest, ExpectContinueForATooLongBodyIsRefusedBeforeTheBody) {
 }
 
 TEST_F(HttpSessionTest, AHalfClosedClientStillGetsItsAnswer) {
-  start_and_hold();
+  hold_requests();
   RawClient client(port());
   client.send(get("/"));
   client.end_sending();
@@ -146,7 +129,7 @@ TEST_F(HttpSessionTest, AHalfClosedClientStillGetsItsAnswer) {
 // ---- answers ------------------------------------------------------------------------------------
 
 TEST_F(HttpSessionTest, AnswersFromAnyThread) {
-  start_and_hold();
+  hold_requests();
   RawClient client(port());
   const auto exchange = ask(client);
   HttpResponse response = with_body("from the test's thread");
@@ -168,7 +151,6 @@ TEST_F(HttpSessionTest, AnswersFromAnyThread) {
 
 TEST_F(HttpSessionTest, ADroppedExchangeAnswers500) {
   on_request_ = [](const std::shared_ptr<HttpExchange>&) {};
-  start();
   RawClient client(port());
   const Reply reply = client.request(get("/"));
   EXPECT_EQ(reply.status, 500);
@@ -180,7 +162,6 @@ TEST_F(HttpSessionTest, AHandlerThatThrowsAnswers500WithoutTellingWhy) {
   on_request_ = [](const std::shared_ptr<HttpExchange>&) {
     throw std::runtime_error("the secret path /etc/hearth");
   };
-  start();
   const Reply reply = RawClient(port()).request(get("/"));
   EXPECT_EQ(reply.status, 500);
   EXPECT_EQ(reply.body.find("secret"), std::string::npos);
@@ -189,7 +170,6 @@ TEST_F(HttpSessionTest, AHandlerThatThrowsAnswers500WithoutTellingWhy) {
 TEST_F(HttpSessionTest, AResponseThatWouldBreakTheProtocolIsReplacedByA500) {
   HttpResponse bad;
   on_request_ = [&](const std::shared_ptr<HttpExchange>& exchange) { exchange->respond(bad); };
-  start();
   bad.headers = {{"X-Split", "a\r\nSet-Cookie: b"}};
   EXPECT_EQ(RawClient(port()).request(get("/")).status, 500);
   bad.headers = {{"Bad Name", "x"}};
@@ -203,14 +183,13 @@ TEST_F(HttpSessionTest, NoContentHasNeitherBodyNorLength) {
   on_request_ = [](const std::shared_ptr<HttpExchange>& exchange) {
     exchange->respond({.status = 204, .headers = {}, .body = {}});
   };
-  start();
   RawClient client(port());
   EXPECT_EQ(client.request(get("/"), false).head.find("Content-Length"), std::string::npos);
   EXPECT_EQ(client.request(get("/"), false).status, 204);
 }
 
 TEST_F(HttpSessionTest, StreamsAnAnswerInChunks) {
-  start_and_hold();
+  hold_requests();
   RawClient client(port());
   const auto exchange = ask(client);
   exchange->start(with_body("one "));
@@ -232,7 +211,6 @@ TEST_F(HttpSessionTest, StreamsToTheEndForHttp10AndOnlyTheHeadForHead) {
     exchange->write("two");
     exchange->finish();
   };
-  start();
   RawClient old(port());
   old.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
   const std::string all = old.read_to_end();
@@ -246,7 +224,6 @@ TEST_F(HttpSessionTest, AStreamDroppedInTheMiddleIsCutNotEnded) {
   on_request_ = [](const std::shared_ptr<HttpExchange>& exchange) {
     exchange->start(with_body("half"));
   };
-  start();
   RawClient client(port());
   client.send(get("/"));
   EXPECT_EQ(client.read_to_end().find("0\r\n\r\n"), std::string::npos);
@@ -254,7 +231,7 @@ TEST_F(HttpSessionTest, AStreamDroppedInTheMiddleIsCutNotEnded) {
 
 TEST_F(HttpSessionTest, TellsWhenTheClientOfAStreamLeaves) {
   Events<std::string> notices;
-  start_and_hold();
+  hold_requests();
   RawClient client(port());
   const auto exchange = ask(client);
   exchange->on_abort([&notices] { notices.add("gone"); });
@@ -270,7 +247,7 @@ TEST_F(HttpSessionTest, TellsWhenTheClientOfAStreamLeaves) {
 
 TEST_F(HttpSessionTest, TellsWhenTheConnectionOfAWaitingRequestIsReset) {
   Events<std::string> notices;
-  start_and_hold();
+  hold_requests();
   RawClient client(port());
   const auto exchange = ask(client);
   exchange->on_abort([&notices] { notices.add("gone"); });
@@ -282,7 +259,7 @@ TEST_F(HttpSessionTest, TellsWhenTheConnectionOfAWaitingRequestIsReset) {
 TEST_F(HttpSessionTest, AStreamThatNobodyReadsIsBounded) {
   options_.send_queue = 100'000;
   Events<std::string> notices;
-  start_and_hold();
+  hold_requests();
   RawClient client(port(), 4096);
   const auto exchange = ask(client);
   exchange->on_abort([&notices] { notices.add("cut"); });
@@ -300,7 +277,7 @@ TEST_F(HttpSessionTest, AStreamThatWaitsForItsReaderIsNotCut) {
   constexpr std::size_t kPieces = 200;
   options_.send_queue = 100'000;
   Events<std::string> notices;
-  start_and_hold();
+  hold_requests();
   RawClient client(port(), 32 * 1024);
   const auto exchange = ask(client);
   exchange->on_abort([&notices] { notices.add("cut"); });
@@ -325,10 +302,7 @@ TEST_F(HttpSessionTest, AStreamThatWaitsForItsReaderIsNotCut) {
 
 TEST_F(HttpSessionTest, AClientThatTakesNothingOfAnAnswerIsCut) {
   options_.rate_window = 100ms;
-  on_request_ = [](const std::shared_ptr<HttpExchange>& exchange) {
-    exchange->respond(with_body(std::string(32'000'000, 'x')));
-  };
-  start();
+  answer_with(std::string(32'000'000, 'x'));
   RawClient client(port(), 4096);
   client.send(get("/"));
   client.read_until("\r\n\r\n");
@@ -348,7 +322,6 @@ TEST_F(HttpSessionTest, ATargetIsInOriginFormAndAsciiForWhoAnswers) {
     exchange->respond(
         with_body(request.target + " at " + std::string(*find_header(request.headers, "Host"))));
   };
-  start();
   RawClient client(port());
   for (const auto& [target, seen] : {
            TargetCase{"/a?b", "/a?b at test"},
@@ -363,7 +336,6 @@ TEST_F(HttpSessionTest, ATargetIsInOriginFormAndAsciiForWhoAnswers) {
 }
 
 TEST_F(HttpSessionTest, ATargetThatIsNoneIsRefused) {
-  start();
   for (const std::string_view target : {"foo", "?q", "http://", "http:///x", "https://?q", "a:1"}) {
     RawClient client(port());
     EXPECT_EQ(client.request(get(target)).status, 400) << target;
@@ -371,7 +343,6 @@ TEST_F(HttpSessionTest, ATargetThatIsNoneIsRefused) {
 }
 
 TEST_F(HttpSessionTest, EveryAnswerSaysWhenAndByWhom) {
-  start();
   const auto says = [](const Reply& reply, std::string_view what) {
     EXPECT_NE(reply.head.find(what), std::string::npos) << reply.head;
   };
@@ -394,7 +365,6 @@ TEST_F(HttpSessionTest, RequestsThatAreSentAheadWaitUntilTheAnswersAreTaken) {
     asked.add(1);
     exchange->respond(with_body(std::string(128 * 1024, 'x')));
   };
-  start();
   RawClient client(port(), 4096);
   std::string all;
   for (int i = 0; i < kRequests; ++i) all += get("/");
@@ -420,7 +390,6 @@ TEST_F(HttpSessionTest, RequestsThatAreSentAheadWaitUntilTheAnswersAreTaken) {
 TEST_F(HttpSessionTest, ABodyThatTricklesIsRefusedHoweverManyBytesCome) {
   options_.rate_window = 100ms;
   options_.min_rate = std::size_t{100} << 20;  // more than single bytes can be
-  start();
   for (const std::string_view framing :
        {"Content-Length: 4000000\r\n", "Transfer-Encoding: chunked\r\n"}) {
     RawClient client(port());
@@ -436,7 +405,6 @@ TEST_F(HttpSessionTest, ABodyThatTricklesIsRefusedHoweverManyBytesCome) {
 TEST_F(HttpSessionTest, ManyBodiesOneAfterTheOtherAreNoSlowOne) {
   options_.rate_window = 80ms;
   options_.min_rate = 100;
-  start();
   using Clock = std::chrono::steady_clock;
   auto client = std::make_unique<RawClient>(port());
   int slow = 0;  // bodies that the machine has held up for a whole window
@@ -458,7 +426,6 @@ TEST_F(HttpSessionTest, ALongAnswerIsNotCutByTheTimeBetweenRequests) {
     const bool is_long = exchange->request().target == "/long";
     exchange->respond(with_body(std::string(is_long ? 32'000'000 : 1, 'x')));
   };
-  start();
   RawClient client(port(), 4096);
   client.send(get("/long"));
   client.read_until("\r\n\r\n");
@@ -472,10 +439,7 @@ TEST_F(HttpSessionTest, ALongAnswerIsNotCutByTheTimeBetweenRequests) {
 
 TEST_F(HttpSessionTest, WhileMemoryIsOverdrawnAnAnswerThatIsNotTakenIsCut) {
   memory_limit_ = 1'000'000;
-  on_request_ = [](const std::shared_ptr<HttpExchange>& exchange) {
-    exchange->respond(with_body(std::string(32'000'000, 'x')));
-  };
-  start();
+  answer_with(std::string(32'000'000, 'x'));
   RawClient client(port(), 4096);
   client.send(get("/"));
   EXPECT_LT(client.read_to_end().size(), 32'000'000U);
@@ -484,7 +448,7 @@ TEST_F(HttpSessionTest, WhileMemoryIsOverdrawnAnAnswerThatIsNotTakenIsCut) {
 
 TEST_F(HttpSessionTest, WhileMemoryIsOverdrawnLargeRequestsGet503AndSmallOnesAreServed) {
   memory_limit_ = 100'000;
-  start_and_hold();
+  hold_requests();
   const auto post = [](std::size_t length) {
     return "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: " + std::to_string(length) +
            "\r\n\r\n" + std::string(length, 'x');

@@ -33,7 +33,6 @@ class InteroperabilityTest : public ServerFixture {
 };
 
 TEST_F(InteroperabilityTest, EchoesToBeastsClientWithItsDefaults) {
-  start();
   websocket::permessage_deflate wanted;
   wanted.client_enable = true;
   socket_.set_option(wanted);
@@ -50,7 +49,6 @@ TEST_F(InteroperabilityTest, EchoesToBeastsClientWithItsDefaults) {
 }
 
 TEST_F(InteroperabilityTest, ClosesInGoodOrderFromTheClientsSide) {
-  start();
   connect();
   socket_.close({static_cast<websocket::close_code>(4000), "bye"});
   EXPECT_EQ(closed_.wait(), (Closed{4000, "bye", true}));
@@ -58,7 +56,6 @@ TEST_F(InteroperabilityTest, ClosesInGoodOrderFromTheClientsSide) {
 
 TEST_F(InteroperabilityTest, ClosesInGoodOrderFromTheServersSide) {
   on_message_ = [](WebSocket& socket, std::string_view, bool) { socket.close(1008, "no"); };
-  start();
   connect();
   socket_.write(asio::buffer(std::string("hello")));
   beast::flat_buffer buffer;

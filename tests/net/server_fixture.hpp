@@ -136,14 +136,13 @@ class ScriptedListener final : public WebSocketListener {
 
 class ServerFixture : public ::testing::Test, public HttpHandler {
  protected:
-  // Before the first client. `loops_` exists from then on.
+  // `loops_` exists from then on. Without it the first port() starts the server.
   void start(std::size_t loop_count = 1) {
     loops_.emplace(loop_count);
-    auto listening = HttpServer::listen(options_, loops_->all(), *this, supplies());
-    ASSERT_TRUE(listening) << listening.error().message;
-    server_ = std::move(listening.value());
+    server_ = HttpServer::listen(options_, loops_->all(), *this, supplies()).value();
     server_->start();
   }
+  virtual void start_by_default() { start(); }
 
   void stop(std::chrono::milliseconds grace = std::chrono::seconds(5)) {
     std::promise<void> stopped;
@@ -160,7 +159,10 @@ class ServerFixture : public ::testing::Test, public HttpHandler {
     loops_.reset();
   }
 
-  [[nodiscard]] std::uint16_t port() const { return server_->port(); }
+  [[nodiscard]] std::uint16_t port() {
+    if (!server_) start_by_default();
+    return server_->port();
+  }
   [[nodiscard]] NetSupplies supplies() {
     if (!memory_) memory_.emplace(memory_limit_);
     return {*logger_, metrics_, *memory_};

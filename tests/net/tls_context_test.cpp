@@ -66,6 +66,11 @@ TEST_F(TlsContextTest, WhatCannotBeUsedIsSaidWithTheFileAndWithoutItsContents) {
   };
   const std::string secret =
       "-----BEGIN PRIVATE KEY-----\nMHcCAQEEIKx\n-----END PRIVATE KEY-----\n";
+  const auto changed = [this](const std::function<void(const CertificateFiles&)>& change) {
+    const CertificateFiles made = files();
+    change(made);
+    return made;
+  };
   const Case cases[] = {
       {"no certificate",
        [this] { return CertificateFiles{directory_.path() / "no.pem", "no.key"}; }, "no.pem"},
@@ -79,33 +84,15 @@ TEST_F(TlsContextTest, WhatCannotBeUsedIsSaidWithTheFileAndWithoutItsContents) {
        [this] { return make_certificate(directory_.path(), "c.test", KeyKind::kEc, "secret"); },
        "it is encrypted"},
       {"a weak key", [this] { return files("weak.test", KeyKind::kRsa1024); }, "too small"},
-      {"no PEM",
-       [this] {
-         CertificateFiles made = files();
-         write(made.certificate, "hello");
-         return made;
-       },
+      {"no PEM", [&] { return changed([&](const auto& it) { write(it.certificate, "hello"); }); },
        "it is no certificate in PEM"},
-      {"a broken key",
-       [this, &secret] {
-         CertificateFiles made = files();
-         write(made.key, secret);
-         return made;
-       },
+      {"a broken key", [&] { return changed([&](const auto& it) { write(it.key, secret); }); },
        "it is no private key in PEM"},
       {"a key that all may read",
-       [this] {
-         CertificateFiles made = files();
-         ::chmod(made.key.c_str(), 0644);
-         return made;
-       },
+       [&] { return changed([](const auto& it) { ::chmod(it.key.c_str(), 0644); }); },
        "others have access to it: chmod 600"},
       {"a key that a group may write",
-       [this] {
-         CertificateFiles made = files();
-         ::chmod(made.key.c_str(), 0660);
-         return made;
-       },
+       [&] { return changed([](const auto& it) { ::chmod(it.key.c_str(), 0660); }); },
        "others have access to it: chmod 600"},
   };
   for (const Case& each : cases) {

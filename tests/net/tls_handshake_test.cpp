@@ -20,7 +20,10 @@ using testing::SecureClient;
 using testing::TlsClient;
 using testing::TlsOffer;
 
-class TlsHandshakeTest : public TlsFixture {};
+class TlsHandshakeTest : public TlsFixture {
+ protected:
+  void start_by_default() override { start_tls(); }
+};
 
 TEST_F(TlsHandshakeTest, OnlyModernVersionsAndCiphersAreSpoken) {
   struct Case {
@@ -91,13 +94,11 @@ TEST_F(TlsHandshakeTest, TheServersOrderDecidesExceptForWhoPrefersChacha) {
 
 TEST_F(TlsHandshakeTest, TheFloorCanBeRaised) {
   options_.tls.min_version = TlsVersion::k13;
-  start_tls();
   EXPECT_NE(TlsClient(port(), {.max_version = TLS1_2_VERSION}).handshake(), "");
   EXPECT_EQ(TlsClient(port()).handshake(), "");
 }
 
 TEST_F(TlsHandshakeTest, AlpnChoosesHttp11OrRefuses) {
-  start_tls();
   TlsClient speaks(port(), {.protocol = "http/1.1"});
   EXPECT_EQ(speaks.handshake(), "");
   EXPECT_EQ(speaks.protocol(), "http/1.1");
@@ -109,7 +110,6 @@ TEST_F(TlsHandshakeTest, AlpnChoosesHttp11OrRefuses) {
 }
 
 TEST_F(TlsHandshakeTest, NoSessionOutlivesItsConnection) {
-  start_tls();
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     SecureClient first(port(), {.max_version = version});
     EXPECT_EQ(get(first), "GET /x ");  // a ticket of TLS 1.3 would have come with it
@@ -122,14 +122,12 @@ TEST_F(TlsHandshakeTest, NoSessionOutlivesItsConnection) {
 }
 
 TEST_F(TlsHandshakeTest, ARenegotiationIsRefused) {
-  start_tls();
   SecureClient client(port(), {.max_version = TLS1_2_VERSION});
   SSL_renegotiate(client.ssl());
   EXPECT_NE(SSL_do_handshake(client.ssl()), 1);
 }
 
 TEST_F(TlsHandshakeTest, PlainHttpIsToldThatThePortSpeaksTls) {
-  start_tls();
   RawClient client(port());
   const auto reply = client.request("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
   EXPECT_EQ(reply.status, 400);
@@ -139,7 +137,6 @@ TEST_F(TlsHandshakeTest, PlainHttpIsToldThatThePortSpeaksTls) {
 }
 
 TEST_F(TlsHandshakeTest, OtherBytesEndTheConnection) {
-  start_tls();
   RawClient client(port());
   client.send(std::string(600, 'x') + "\r\n\r\n");
   client.read_to_end();  // an alert
@@ -149,7 +146,6 @@ TEST_F(TlsHandshakeTest, OtherBytesEndTheConnection) {
 // No byte, one byte, and half of a client's first message.
 TEST_F(TlsHandshakeTest, HalfAHandshakeIsGivenUpInTime) {
   options_.handshake_timeout = milliseconds(200);
-  start_tls();
   const std::string hello("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
   std::vector<std::unique_ptr<RawClient>> clients;
   for (const std::string& said : {std::string(), hello.substr(0, 1), hello}) {
@@ -163,7 +159,6 @@ TEST_F(TlsHandshakeTest, HalfAHandshakeIsGivenUpInTime) {
 // The handshake and the request's head share one time.
 TEST_F(TlsHandshakeTest, ARequestMustFollowTheHandshakeInTime) {
   options_.handshake_timeout = milliseconds(300);
-  start_tls();
   SecureClient client(port());
   const auto before = std::chrono::steady_clock::now();
   EXPECT_TRUE(client.at_end());
@@ -172,7 +167,6 @@ TEST_F(TlsHandshakeTest, ARequestMustFollowTheHandshakeInTime) {
 
 TEST_F(TlsHandshakeTest, HandshakesCountAsConnectionsAndOnTheAccountOfMemory) {
   options_.max_connections = 2;
-  start_tls();
   RawClient first(port());
   RawClient second(port());
   RawClient third(port());
@@ -184,7 +178,6 @@ TEST_F(TlsHandshakeTest, HandshakesCountAsConnectionsAndOnTheAccountOfMemory) {
 
 TEST_F(TlsHandshakeTest, AHandshakeNeedsMemoryThatIsThere) {
   memory_limit_ = kHandshakeBytes;
-  start_tls();
   RawClient first(port());
   TlsClient second(port());
   EXPECT_NE(second.handshake(), "");
@@ -193,7 +186,6 @@ TEST_F(TlsHandshakeTest, AHandshakeNeedsMemoryThatIsThere) {
 }
 
 TEST_F(TlsHandshakeTest, StoppingEndsHandshakes) {
-  start_tls();
   RawClient silent(port());
   TlsClient client(port());  // behind it: so the acceptor has both
   ASSERT_EQ(client.handshake(), "");

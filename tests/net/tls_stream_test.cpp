@@ -18,6 +18,7 @@ using testing::TlsClient;
 
 class TlsStreamTest : public TlsFixture {
  protected:
+  void start_by_default() override { start_tls(); }
   // A client with an open WebSocket.
   std::unique_ptr<TlsClient> open() {
     auto client = std::make_unique<TlsClient>(port());
@@ -29,7 +30,6 @@ class TlsStreamTest : public TlsFixture {
 
 // More than a record, than a read, and than the system's buffers; both ways.
 TEST_F(TlsStreamTest, BytesOfAnyLengthGoBothWays) {
-  start_tls();
   const auto client = open();
   for (const std::size_t size : {0U, 1U, 125U, 16'384U, 16'385U, 70'000U, 3U << 20U}) {
     std::string text(size, 'x');
@@ -55,7 +55,6 @@ TEST_F(TlsStreamTest, AWebSocketMovesToTheLoopOfItsPlan) {
 }
 
 TEST_F(TlsStreamTest, AnswersToABurstLeaveTogether) {
-  start_tls();
   const auto client = open();
   const auto socket = opened_.wait();
   std::string burst;
@@ -70,7 +69,6 @@ TEST_F(TlsStreamTest, AnswersToABurstLeaveTogether) {
 // ---- the end ------------------------------------------------------------------------------------
 
 TEST_F(TlsStreamTest, BothSidesSayThatTheyEnd) {
-  start_tls();
   SecureClient client(port());
   client.send("GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
   EXPECT_EQ(client.read_reply().body, "GET /x ");
@@ -79,7 +77,6 @@ TEST_F(TlsStreamTest, BothSidesSayThatTheyEnd) {
 }
 
 TEST_F(TlsStreamTest, AClientThatSaysThatItEndsIsToldSoToo) {
-  start_tls();
   SecureClient client(port());
   EXPECT_EQ(get(client), "GET /x ");
   client.end_tls();
@@ -89,7 +86,6 @@ TEST_F(TlsStreamTest, AClientThatSaysThatItEndsIsToldSoToo) {
 
 // The request may be only a part: a request that a proxy has cut off is not answered.
 TEST_F(TlsStreamTest, AnEndWithoutCloseNotifyIsALostConnection) {
-  start_tls();
   Events<int> aborted;
   on_request_ = [&](std::shared_ptr<HttpExchange> exchange) {
     exchange->on_abort([&aborted] { aborted.add(1); });
@@ -102,14 +98,12 @@ TEST_F(TlsStreamTest, AnEndWithoutCloseNotifyIsALostConnection) {
 }
 
 TEST_F(TlsStreamTest, ABrokenRecordEndsTheConnection) {
-  start_tls();
   const auto client = open();
   client->send_raw(std::string("\x17\x03\x03\x00\x20", 5) + std::string(32, 'x'));
   EXPECT_EQ(closed_.wait().code, 1006);
 }
 
 TEST_F(TlsStreamTest, CloseFramesAndCloseNotifyGoBothWays) {
-  start_tls();
   const auto client = open();
   client->send(RawClient::close_frame(1000, "bye"));
   EXPECT_EQ(client->read_frame().close_code(), 1000);
@@ -126,7 +120,6 @@ TEST_F(TlsStreamTest, AClientThatDoesNotReadIsDroppedAsOnPlainTcp) {
   on_message_ = [](WebSocket& socket, std::string_view, bool) {
     socket.send(std::string(200 << 10, 'x'), true);
   };
-  start_tls();
   const auto client = open();
   for (int i = 0; i < 200 && client->send(RawClient::text_frame("more")); ++i) {
     if (closed_.count() != 0) break;
@@ -135,7 +128,6 @@ TEST_F(TlsStreamTest, AClientThatDoesNotReadIsDroppedAsOnPlainTcp) {
 }
 
 TEST_F(TlsStreamTest, KeysAreUpdatedOnTheWay) {
-  start_tls();
   const auto client = open();
   for (int i = 0; i < 5; ++i) {
     ASSERT_EQ(SSL_key_update(client->ssl(), SSL_KEY_UPDATE_REQUESTED), 1);

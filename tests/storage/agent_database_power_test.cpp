@@ -29,6 +29,12 @@ class AgentDatabasePowerTest : public ::testing::Test {
         AgentDatabaseOptions{
             .checkpoint_pages = checkpoint_pages, .sync = &sync_, .must_exist = must_exist_});
   }
+  // With this state committed.
+  std::unique_ptr<AgentDatabase> open_with(const std::string& state) {
+    auto database = open();
+    commit_state(*database, state);
+    return database;
+  }
   // Ends a life as a crash does.
   void crash(std::unique_ptr<AgentDatabase> database) {
     database->sync_target()->fail();
@@ -72,15 +78,13 @@ TEST_F(AgentDatabasePowerTest, P7_NoCheckpointIsMadeBeforeTheNamesAreOnTheDevice
 }
 
 TEST_F(AgentDatabasePowerTest, P7_ClosingBringsTheNamesToTheDeviceFirst) {
-  const auto database = open();
-  commit_state(*database, "1");
+  const auto database = open_with("1");
   database->close();
   EXPECT_EQ(calls_.take_calls().size(), 6U);
 }
 
 TEST_F(AgentDatabasePowerTest, P7_AfterAFailedSyncTheDatabaseIsBrokenAndItsWalStays) {
-  auto database = open();
-  commit_state(*database, "1");
+  auto database = open_with("1");
   fail_all(true);
   EXPECT_FALSE(sync_.wait({database->sync_target()}));
   EXPECT_THROW(database->store_state("2"), StorageError);
@@ -97,8 +101,7 @@ TEST_F(AgentDatabasePowerTest, P7_AfterAFailedSyncTheDatabaseIsBrokenAndItsWalSt
 }
 
 TEST_F(AgentDatabasePowerTest, P7_WhatIsWrittenWhileASyncFailsIsNotCommitted) {
-  const auto database = open();
-  commit_state(*database, "1");
+  const auto database = open_with("1");
   database->store_state("2");
   fail_all(true);
   EXPECT_FALSE(sync_.wait({database->sync_target()}));
@@ -119,8 +122,7 @@ TEST_F(AgentDatabasePowerTest, P7_ACheckpointThatMayNotBeMadeBreaksTheDatabase) 
 }
 
 TEST_F(AgentDatabasePowerTest, P7_ANewFileIsSyncedWithItsFirstCommitAndNotAgain) {
-  const auto database = open();
-  commit_state(*database, "1");
+  const auto database = open_with("1");
   EXPECT_TRUE(calls_.take_calls().empty()) << "P8";
   EXPECT_TRUE(sync_.wait({database->sync_target()}));
   const auto first = calls_.take_calls();
@@ -132,19 +134,16 @@ TEST_F(AgentDatabasePowerTest, P7_ANewFileIsSyncedWithItsFirstCommitAndNotAgain)
 }
 
 TEST_F(AgentDatabasePowerTest, P7_ANewFileWhoseFirstPageCannotBeSyncedFailsItsFirstCommit) {
-  const auto database = open();
-  commit_state(*database, "1");
+  const auto database = open_with("1");
   calls_.answer_with(
       [this](const std::string& call) { return call == "data " + path_.native() ? EIO : 0; });
   EXPECT_FALSE(sync_.wait({database->sync_target()}));
 }
 
 TEST_F(AgentDatabasePowerTest, P7_ALeftWalIsToBeSyncedFromTheBeginning) {
-  auto database = open();
-  commit_state(*database, "1");
-  crash(std::move(database));
+  crash(open_with("1"));
   (void)calls_.take_calls();
-  database = open();
+  const auto database = open();
   EXPECT_TRUE(calls_.take_calls().empty()) << "P8";
   EXPECT_EQ(database->load_state(), "1");
   ASSERT_NE(database->sync_target(), nullptr);
@@ -160,12 +159,10 @@ TEST_F(AgentDatabasePowerTest, P7_ALeftWalIsToBeSyncedFromTheBeginning) {
 }
 
 TEST_F(AgentDatabasePowerTest, P7_ALeftWalThatCannotBeSyncedStaysAndNothingIsCommittedBehindIt) {
-  auto database = open();
-  commit_state(*database, "1");
-  crash(std::move(database));
+  crash(open_with("1"));
   const auto size = fs::file_size(wal_);
   fail_all(true);
-  database = open();
+  const auto database = open();
   EXPECT_FALSE(sync_.wait({database->sync_target()}));
   EXPECT_THROW(database->store_state("2"), StorageError);
   database->close();
@@ -188,9 +185,7 @@ class WithoutAFirstPageTest : public AgentDatabasePowerTest,
                               public ::testing::WithParamInterface<WithoutAFirstPage> {};
 
 TEST_P(WithoutAFirstPageTest, P7_WhatTheWalHasIsKept) {
-  auto database = open();
-  commit_state(*database, "1");
-  crash(std::move(database));
+  crash(open_with("1"));
   std::ofstream(path_, std::ios::binary) << std::string(4096, '\0');
   if (!GetParam().wal_is_whole) fs::resize_file(wal_, 100);
   must_exist_ = GetParam().is_listed;
@@ -199,7 +194,7 @@ TEST_P(WithoutAFirstPageTest, P7_WhatTheWalHasIsKept) {
     EXPECT_TRUE(fs::exists(path_)) << "the operator may still know a way";
     return;
   }
-  database = open();
+  const auto database = open();
   EXPECT_EQ(database->load_state(), GetParam().state);
   EXPECT_EQ(fs::exists(path_), GetParam().state.has_value());
   commit_state(*database, "2");

@@ -28,6 +28,12 @@ class AgentDatabaseTest : public ::testing::Test {
   std::unique_ptr<AgentDatabase> open(const AgentDatabaseOptions& options = {}) {
     return std::make_unique<AgentDatabase>(path_, key_, options);
   }
+  // With this state committed.
+  std::unique_ptr<AgentDatabase> open_with(const std::string& state) {
+    auto database = open();
+    commit_state(*database, state);
+    return database;
+  }
   [[nodiscard]] bool file_exists() const { return std::filesystem::exists(path_); }
   [[nodiscard]] bool wal_exists() const { return std::filesystem::exists(path_.string() + "-wal"); }
 
@@ -88,8 +94,7 @@ TEST_F(AgentDatabaseTest, AFileThatMustBeThereIsNotMadeAnew) {
     EXPECT_EQ(std::filesystem::file_size(path_), content.size()) << "what is left of it stays";
   }
   std::filesystem::remove(path_);
-  auto database = open();
-  commit_state(*database, "1");
+  auto database = open_with("1");
   EXPECT_TRUE(database->stored());
   database->close();
   EXPECT_EQ(open(kept)->load_state(), "1");
@@ -98,8 +103,7 @@ TEST_F(AgentDatabaseTest, AFileThatMustBeThereIsNotMadeAnew) {
 TEST_F(AgentDatabaseTest, P5a_NothingIsCommittedToAFileThatIsNotInItsPlaceAnyMore) {
   for (const bool is_replaced : {false, true}) {
     std::filesystem::remove(path_);
-    auto database = open();
-    commit_state(*database, "1");
+    auto database = open_with("1");
     const std::filesystem::path aside = path_.native() + ".aside";
     std::filesystem::rename(path_, aside);
     if (is_replaced) std::filesystem::copy_file(aside, path_);
@@ -153,8 +157,7 @@ TEST_F(AgentDatabaseTest, AFileThatWasCutShortInTheMakingIsANewAgent) {
 }
 
 TEST_F(AgentDatabaseTest, AFileThatHasLostAllButItsFirstPageIsRefusedAndKept) {
-  const auto database = open();
-  commit_state(*database, "1");
+  const auto database = open_with("1");
   database->close();
   std::filesystem::resize_file(path_, 4096);
   EXPECT_NE(storage_error_of([&] { open(); }), "");
@@ -168,8 +171,7 @@ TEST_F(AgentDatabaseTest, AFileWithoutAnyCommitIsANewAgent) {
 }
 
 TEST_F(AgentDatabaseTest, P6_OnlyTheDatabaseRemainsAfterClose) {
-  const auto database = open();
-  commit_state(*database, "1");
+  const auto database = open_with("1");
   EXPECT_TRUE(wal_exists());
   database->close();
   database->close();  // harmless
@@ -204,8 +206,7 @@ TEST_F(AgentDatabaseTest, ASecondOneOnTheSameFileIsRefused) {
 // ---- identity ----------------------------------------------------------------------------------
 
 TEST_F(AgentDatabaseTest, P2_RefusesTheFileOfAnotherAgent) {
-  auto database = open();
-  commit_state(*database, "1");
+  auto database = open_with("1");
   database->close();
   for (const AgentKey& other : {AgentKey{"Counter", "bob"}, AgentKey{"Other", "alice"}}) {
     const std::string error = storage_error_of([&] { AgentDatabase(path_, other); });
@@ -295,8 +296,7 @@ TEST_F(AgentDatabaseTest, P3_HostAndOtherTablesCommitTogether) {
 }
 
 TEST_F(AgentDatabaseTest, WhatIsRolledBackIsUndoneAndLaterWritesHold) {
-  const auto database = open();
-  commit_state(*database, "1");
+  const auto database = open_with("1");
   database->store_state("2");
   database->roll_back();
   EXPECT_FALSE(database->dirty());
@@ -317,8 +317,7 @@ TEST_F(AgentDatabaseTest, P4_ACommitSurvivesAKill) {
 }
 
 TEST_F(AgentDatabaseTest, CloseDropsWhatIsNotCommitted) {
-  auto database = open();
-  commit_state(*database, "1");
+  auto database = open_with("1");
   database->store_state("2");
   database->close();
   EXPECT_EQ(open()->load_state(), "1");
@@ -443,8 +442,7 @@ TEST_F(AgentDatabaseTest, ANewAgentGetsTheSchemaVersionOfItsClassWithItsFirstWri
 }
 
 TEST_F(AgentDatabaseTest, AClassWithoutVersionsStoresNone) {
-  auto database = open();
-  commit_state(*database, "1");
+  auto database = open_with("1");
   database->close();
   EXPECT_EQ(open()->class_schema(), 0U);
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -21,44 +22,31 @@ using Ids = std::vector<std::int64_t>;
 class AuditStoreTest : public ::testing::Test {
  protected:
   AuditStoreTest() {
-    std::vector<AuditEntry> entries{
-        {.at_ms = 1000, .event = "ServerReady", .actor = "server"},
-        {.at_ms = 2000,
-         .event = "ObjectCreated",
-         .actor = "client",
-         .agent_class = "Counter",
-         .agent = "a"},
-        {.at_ms = 3000,
-         .event = "ObjectCreated",
-         .actor = "client 127.0.0.1:1",
-         .agent_class = "Counter",
-         .agent = "b",
-         .detail = R"({"peer":"127.0.0.1:1"})"},
-        {.at_ms = 4000,
-         .event = "ObjectDeleted",
-         .actor = "administrator",
-         .agent_class = "Counter",
-         .agent = "a"},
-    };
-    store_.append(entries);
-    EXPECT_EQ(ids(entries), (Ids{1, 2, 3, 4}));
+    store_.append(entries_);
+    EXPECT_EQ(ids(entries_), (Ids{1, 2, 3, 4}));
+  }
+
+  static AuditEntry made(std::int64_t at_ms, const std::string& event, const std::string& actor,
+                         const std::string& agent, const std::string& detail = "") {
+    AuditEntry entry{.at_ms = at_ms, .event = event, .actor = actor};
+    entry.agent_class = "Counter";
+    entry.agent = agent;
+    entry.detail = detail;
+    return entry;
   }
 
   hearth::testing::TempDirectory directory_;
   const std::filesystem::path file_ = directory_.path() / "audit.db";
   AuditStore store_{file_};
+  std::vector<AuditEntry> entries_{
+      {.at_ms = 1000, .event = "ServerReady", .actor = "server"},
+      made(2000, "ObjectCreated", "client", "a"),
+      made(3000, "ObjectCreated", "client 127.0.0.1:1", "b", R"({"peer":"127.0.0.1:1"})"),
+      made(4000, "ObjectDeleted", "administrator", "a")};
 };
 
 TEST_F(AuditStoreTest, GivesBackWhatWasAppended) {
-  const auto entries = store_.read({.after = 2, .limit = 1});
-  ASSERT_EQ(entries.size(), 1U);
-  EXPECT_EQ(entries[0], (AuditEntry{.id = 3,
-                                    .at_ms = 3000,
-                                    .event = "ObjectCreated",
-                                    .actor = "client 127.0.0.1:1",
-                                    .agent_class = "Counter",
-                                    .agent = "b",
-                                    .detail = R"({"peer":"127.0.0.1:1"})"}));
+  EXPECT_EQ(store_.read({.after = 2, .limit = 1}), std::vector{entries_[2]});
 }
 
 TEST_F(AuditStoreTest, FindsWhatIsAskedFor) {

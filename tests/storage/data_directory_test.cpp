@@ -233,12 +233,7 @@ TEST_F(DataDirectoryTest, AFileThatCannotBeRemovedIsNamed) {
   const AgentKey key{"Counter", "alice"};
   const std::filesystem::path stubborn = directory.agent_path(key).string() + "-journal";
   std::filesystem::create_directories(stubborn);
-  std::string why;
-  try {
-    directory.remove_agent(key);
-  } catch (const StorageError& failure) {
-    why = failure.what();
-  }
+  const std::string why = hearth::testing::storage_error_of([&] { directory.remove_agent(key); });
   EXPECT_NE(why.find(stubborn.string() + ": Is a directory"), std::string::npos) << why;
 }
 

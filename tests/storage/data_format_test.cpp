@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "storage/connection.hpp"
+#include "support/storage_error_of.hpp"
 #include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
@@ -19,12 +20,7 @@ class DataFormatTest : public ::testing::Test {
     connection_.execute(("PRAGMA user_version=" + std::to_string(format)).c_str());
   }
   std::string refusal() {
-    try {
-      prepare_tables(connection_, kOneTable);
-    } catch (const StorageError& error) {
-      return error.what();
-    }
-    return "";
+    return hearth::testing::storage_error_of([&] { prepare_tables(connection_, kOneTable); });
   }
 
   const testing::TempDirectory temp_;

@@ -166,27 +166,23 @@ TEST_F(PluginSqlTest, P4_AStaleHandleIsAnErrorInEveryCall) {
   const StatementHandle fresh = prepare("SELECT ?");  // takes the same place
   EXPECT_NE(stale, fresh);
   for (const StatementHandle handle : {stale, kNoHandle, StatementHandle{}}) {
-    const std::array<std::optional<Errc>, 15> errors = [&] {
-      const auto code = [](const auto& result) {
-        return result ? std::nullopt : std::optional(result.error().code);
-      };
-      return std::array<std::optional<Errc>, 15>{code(sql_->bind_null(handle, 1)),
-                                                 code(sql_->bind_int64(handle, 1, 1)),
-                                                 code(sql_->bind_double(handle, 1, 1)),
-                                                 code(sql_->bind_text(handle, 1, "")),
-                                                 code(sql_->bind_blob(handle, 1, {})),
-                                                 code(sql_->parameter_count(handle)),
-                                                 code(sql_->step(handle)),
-                                                 code(sql_->column_count(handle)),
-                                                 code(sql_->column_name(handle, 0)),
-                                                 code(sql_->column_type(handle, 0)),
-                                                 code(sql_->column_int64(handle, 0)),
-                                                 code(sql_->column_text(handle, 0)),
-                                                 code(sql_->column_blob(handle, 0)),
-                                                 code(sql_->reset(handle)),
-                                                 code(sql_->finalize(handle))};
-    }();
-    for (const auto& error : errors) EXPECT_EQ(error, Errc::kInvalidArgument);
+    const auto code = [](const auto& result) { return result.error().code; };
+    const Errc errors[] = {code(sql_->bind_null(handle, 1)),
+                           code(sql_->bind_int64(handle, 1, 1)),
+                           code(sql_->bind_double(handle, 1, 1)),
+                           code(sql_->bind_text(handle, 1, "")),
+                           code(sql_->bind_blob(handle, 1, {})),
+                           code(sql_->parameter_count(handle)),
+                           code(sql_->step(handle)),
+                           code(sql_->column_count(handle)),
+                           code(sql_->column_name(handle, 0)),
+                           code(sql_->column_type(handle, 0)),
+                           code(sql_->column_int64(handle, 0)),
+                           code(sql_->column_text(handle, 0)),
+                           code(sql_->column_blob(handle, 0)),
+                           code(sql_->reset(handle)),
+                           code(sql_->finalize(handle))};
+    for (const Errc error : errors) EXPECT_EQ(error, Errc::kInvalidArgument);
   }
 }
 

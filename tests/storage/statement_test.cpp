@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "storage/connection.hpp"
+#include "support/storage_error_of.hpp"
 
 #include <gtest/gtest.h>
 
@@ -76,14 +77,10 @@ TEST_F(StatementTest, RunsAgainAfterItsRowsAreGone) {
 }
 
 TEST_F(StatementTest, RefusesBadSqlWithSqlitesWordsAndTheStatement) {
-  try {
-    Statement bad(connection_.handle(), "SELECT a FROM nowhere");
-    FAIL() << "no error";
-  } catch (const StorageError& error) {
-    const std::string text = error.what();
-    EXPECT_NE(text.find("no such table: nowhere"), std::string::npos) << text;
-    EXPECT_NE(text.find("SELECT a FROM"), std::string::npos) << text;
-  }
+  const std::string text = hearth::testing::storage_error_of(
+      [&] { const Statement bad(connection_.handle(), "SELECT a FROM nowhere"); });
+  EXPECT_NE(text.find("no such table: nowhere"), std::string::npos) << text;
+  EXPECT_NE(text.find("SELECT a FROM"), std::string::npos) << text;
 }
 
 TEST_F(StatementTest, AFailedRunThrowsAndTheStatementStaysUsable) {

@@ -1,5 +1,6 @@
 #include "storage/sync_calls.hpp"
 
+#include "support/storage_error_of.hpp"
 #include "support/temp_directory.hpp"
 
 #include <fcntl.h>
@@ -62,14 +63,9 @@ TEST_F(SyncCallsTest, AFirstPageIsMappedSoThatLinuxSyncsIt) {
 }
 
 TEST_F(SyncCallsTest, OpeningWhatIsNotThereIsAnError) {
-  try {
-    (void)calls_.open(temp_.path() / "missing" / "a-wal");
-    FAIL() << "opened";
-  } catch (const StorageError& error) {
-    EXPECT_NE(std::string(error.what()).find("missing/a-wal for syncing: No such file"),
-              std::string::npos)
-        << error.what();
-  }
+  const std::string error = hearth::testing::storage_error_of(
+      [&] { (void)calls_.open(temp_.path() / "missing" / "a-wal"); });
+  EXPECT_NE(error.find("missing/a-wal for syncing: No such file"), std::string::npos) << error;
 }
 
 TEST_F(SyncCallsTest, DirectoriesAreSyncedAndErrorsTold) {

@@ -24,58 +24,44 @@ struct FakeSystem {
 };
 FakeSystem* present = nullptr;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 
-constexpr sqlite3_io_methods kFakeMethods = {
-    .iVersion = 1,
-    .xClose =
-        [](sqlite3_file*) {
-          present->calls.emplace_back("close");
-          return SQLITE_OK;
-        },
-    .xRead =
-        [](sqlite3_file*, void* to, int bytes, sqlite3_int64 offset) {
-          present->calls.emplace_back("read");
-          std::memcpy(to, present->content.data() + offset, static_cast<std::size_t>(bytes));
-          return SQLITE_OK;
-        },
-    .xWrite =
-        [](sqlite3_file*, const void* from, int bytes, sqlite3_int64 offset) {
-          const auto count = static_cast<std::size_t>(bytes);
-          const auto at = static_cast<std::size_t>(offset);
-          present->calls.push_back(std::to_string(bytes) + " at " + std::to_string(offset));
-          if (present->is_full) return SQLITE_FULL;
-          if (present->content.size() < at + count) present->content.resize(at + count);
-          std::memcpy(present->content.data() + at, from, count);
-          return SQLITE_OK;
-        },
-    .xTruncate =
-        [](sqlite3_file*, sqlite3_int64) {
-          present->calls.emplace_back("truncate");
-          return SQLITE_OK;
-        },
-    .xSync =
-        [](sqlite3_file*, int) {
-          present->calls.emplace_back("sync");
-          return SQLITE_OK;
-        },
-    .xFileSize =
-        [](sqlite3_file*, sqlite3_int64* size) {
-          present->calls.emplace_back("size");
-          *size = static_cast<sqlite3_int64>(present->content.size());
-          return SQLITE_OK;
-        },
-    .xLock = nullptr,
-    .xUnlock = nullptr,
-    .xCheckReservedLock = nullptr,
-    .xFileControl = [](sqlite3_file*, int, void*) { return SQLITE_NOTFOUND; },
-    .xSectorSize = nullptr,
-    .xDeviceCharacteristics = nullptr,
-    .xShmMap = nullptr,
-    .xShmLock = nullptr,
-    .xShmBarrier = nullptr,
-    .xShmUnmap = nullptr,
-    .xFetch = nullptr,
-    .xUnfetch = nullptr,
-};
+sqlite3_io_methods fake_methods() {
+  sqlite3_io_methods methods{};
+  methods.iVersion = 1;
+  methods.xClose = [](sqlite3_file*) {
+    present->calls.emplace_back("close");
+    return SQLITE_OK;
+  };
+  methods.xRead = [](sqlite3_file*, void* to, int bytes, sqlite3_int64 offset) {
+    present->calls.emplace_back("read");
+    std::memcpy(to, present->content.data() + offset, static_cast<std::size_t>(bytes));
+    return SQLITE_OK;
+  };
+  methods.xWrite = [](sqlite3_file*, const void* from, int bytes, sqlite3_int64 offset) {
+    const auto count = static_cast<std::size_t>(bytes);
+    const auto at = static_cast<std::size_t>(offset);
+    present->calls.push_back(std::to_string(bytes) + " at " + std::to_string(offset));
+    if (present->is_full) return SQLITE_FULL;
+    if (present->content.size() < at + count) present->content.resize(at + count);
+    std::memcpy(present->content.data() + at, from, count);
+    return SQLITE_OK;
+  };
+  methods.xTruncate = [](sqlite3_file*, sqlite3_int64) {
+    present->calls.emplace_back("truncate");
+    return SQLITE_OK;
+  };
+  methods.xSync = [](sqlite3_file*, int) {
+    present->calls.emplace_back("sync");
+    return SQLITE_OK;
+  };
+  methods.xFileSize = [](sqlite3_file*, sqlite3_int64* size) {
+    present->calls.emplace_back("size");
+    *size = static_cast<sqlite3_int64>(present->content.size());
+    return SQLITE_OK;
+  };
+  methods.xFileControl = [](sqlite3_file*, int, void*) { return SQLITE_NOTFOUND; };
+  return methods;
+}
+const sqlite3_io_methods kFakeMethods = fake_methods();
 
 using Calls = std::vector<std::string>;
 

@@ -10,10 +10,13 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <functional>
 #include <initializer_list>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace hearth::plugins {
 namespace {

@@ -11,9 +11,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <filesystem>
 #include <ostream>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hearth::plugins {
@@ -77,49 +80,40 @@ INSTANTIATE_TEST_SUITE_P(
         ExpectedFinding{"hidden_entry", "E7", "hearth_plugin_v1"}),
     [](const auto& each) { return std::string(each.param.library); });
 
-TEST(ProbeTest, P2_ALibraryThatHangsIsEndedInTime) {
-  ProbeOptions impatient = probe_options();
-  impatient.time_limit = 500ms;
-  const auto before = std::chrono::steady_clock::now();
-  const auto found = probe_library(built_library("hang_in_init"), impatient);
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->rule, "P2");
-  EXPECT_NE(found->reason.find("in init()"), std::string::npos) << found->reason;
-  EXPECT_GE(std::chrono::steady_clock::now() - before, 500ms);
-}
-
-// The grandchild holds the pipes open. The probe must not wait for it, and must not leave it
-// behind.
-TEST(ProbeTest, P2_WhatALibraryStartedIsEndedWithIt) {
-  ProbeOptions impatient = probe_options();
-  impatient.time_limit = 500ms;
-  const auto found = probe_library(built_library("hang_with_child"), impatient);
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->rule, "P2");
-}
-
-TEST(ProbeTest, P1_AProgramThatCannotBeStartedIsAFindingThatSaysSo) {
-  ProbeOptions none = probe_options();
-  none.program = "/nowhere/hearth";
-  const auto found = probe_library(built_library("plain"), none);
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->rule, "P1");
-  EXPECT_NE(found->reason.find("No such file"), std::string::npos) << found->reason;
-  EXPECT_TRUE(is_untried(*found));
-}
-
-TEST(ProbeTest, P1_AProgramThatGivesNoVerdictIsNoAcceptance) {
-  ProbeOptions other = probe_options();
-  other.program = "/bin/true";
-  const auto found = probe_library(built_library("plain"), other);
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->rule, "P1");
-}
-
-TEST(ProbeTest, AMissingFileIsAFinding) {
-  const auto found = probe_library("/nowhere/a.so", probe_options());
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->rule, "F7");
+TEST(ProbeTest, WhatIsNotTriedToTheEndIsAFindingThatSaysSo) {
+  struct Row {
+    const char* name;
+    std::filesystem::path library;
+    std::filesystem::path program;
+    const char* rule;
+    const char* reason;  // a part of it
+    bool is_untried = false;
+  };
+  const std::filesystem::path probe = hearth::testing::built::probe();
+  const Row rows[] = {
+      {"P2_ALibraryThatHangsIsEndedInTime", built_library("hang_in_init"), probe, "P2",
+       "in init()"},
+      // The grandchild holds the pipes open. The probe must not wait for it, or leave it behind.
+      {"P2_WhatALibraryStartedIsEndedWithIt", built_library("hang_with_child"), probe, "P2", ""},
+      {"P1_AProgramThatCannotBeStarted", built_library("plain"), "/nowhere/hearth", "P1",
+       "No such file", true},
+      {"P1_AProgramThatGivesNoVerdictIsNoAcceptance", built_library("plain"), "/bin/true", "P1",
+       ""},
+      {"AMissingFileIsAFinding", "/nowhere/a.so", probe, "F7", ""},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.name);
+    const bool hangs = row.rule == std::string_view("P2");
+    const auto before = std::chrono::steady_clock::now();
+    const Finding found =
+        probe_library(row.library, {.program = row.program,
+                                    .time_limit = hangs ? 500ms : probe_options().time_limit})
+            .value();
+    EXPECT_EQ(found.rule, row.rule);
+    EXPECT_NE(found.reason.find(row.reason), std::string::npos) << found.reason;
+    if (hangs) EXPECT_GE(std::chrono::steady_clock::now() - before, 500ms);
+    if (row.is_untried) EXPECT_TRUE(is_untried(found));
+  }
 }
 
 TEST(ProbeTest, LeavesNoDescriptorAndNoChildBehind) {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,10 +14,10 @@ namespace {
 constexpr std::int64_t kFirstCrashMs = 1'700'000'000'000;
 
 diagnosis::CrashRecord crash_of(const std::string& agent_class, const std::string& sha256,
-                                std::int64_t time_ms) {
+                                std::int64_t time_ms, std::string_view call = "message") {
   diagnosis::CrashRecord crash;
   crash.reason = "SIGSEGV";
-  crash.call = "message";
+  crash.call = call;
   crash.library = "/plugins/a.so";
   crash.agent_class = agent_class;
   crash.sha256 = sha256;
@@ -125,8 +126,7 @@ TEST_F(QuarantineListTest, OneCallThatDoesNotReturnIsEnough) {
 TEST_F(QuarantineListTest, ALibraryThatCrashesWhileItIsLoadedIsNotLoadedAnyMore) {
   for (const std::string call : {"load", "init", "get_class", "deinit", "unload"}) {
     Quarantine quarantine;
-    diagnosis::CrashRecord crash = crash_of("Room,Lobby", "01", kFirstCrashMs);
-    crash.call = call;
+    const diagnosis::CrashRecord crash = crash_of("Room,Lobby", "01", kFirstCrashMs, call);
     for (int i = 0; i < 3; ++i) EXPECT_FALSE(quarantine.count(crash));
     EXPECT_EQ(quarantine.facts.find_barred("01"), nullptr);
     EXPECT_TRUE(quarantine.count(crash));
@@ -152,8 +152,7 @@ TEST_F(QuarantineListTest, ALibraryThatHangsWhileItIsLoadedIsNotLoadedAnyMore) {
 TEST_F(QuarantineListTest, AClassInQuarantineWhoseLibraryCrashesAsItIsLoadedIsNotLoadedAnyMore) {
   crash(4);
   EXPECT_EQ(quarantine_.facts.find_barred("01"), nullptr);
-  diagnosis::CrashRecord crash = crash_of("Room,Lobby", "01", kFirstCrashMs + 5000);
-  crash.call = "init";
+  const diagnosis::CrashRecord crash = crash_of("Room,Lobby", "01", kFirstCrashMs + 5000, "init");
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(quarantine_.count(crash));
   EXPECT_TRUE(quarantine_.count(crash));
   EXPECT_NE(quarantine_.facts.find_barred("01"), nullptr);
@@ -161,8 +160,8 @@ TEST_F(QuarantineListTest, AClassInQuarantineWhoseLibraryCrashesAsItIsLoadedIsNo
 }
 
 TEST_F(QuarantineListTest, AThreadThatCrashesAlthoughNoClassIsServedIsNotStartedAgain) {
-  diagnosis::CrashRecord crash = crash_of("Room,Lobby", "01", kFirstCrashMs);
-  crash.call = diagnosis::kOwnThread;
+  const diagnosis::CrashRecord crash =
+      crash_of("Room,Lobby", "01", kFirstCrashMs, diagnosis::kOwnThread);
   for (int i = 0; i < 4; ++i) quarantine_.count(crash);
   EXPECT_TRUE(quarantine_.holds("Room", "01"));
   EXPECT_EQ(quarantine_.facts.find_barred("01"), nullptr) << "an agent may have started it";
@@ -249,9 +248,7 @@ VersionFacts parsed(const std::string& text, const Subject& of) {
 }
 
 VersionEvent crash_of_class(const std::string& classes, const std::string& call = "message") {
-  diagnosis::CrashRecord crash = crash_of(classes, "01", kFirstCrashMs);
-  crash.call = call;
-  return ProcessCrashed{crash};
+  return ProcessCrashed{crash_of(classes, "01", kFirstCrashMs, call)};
 }
 VersionEvent lost(const Subject& of, const std::string& goes_on, const std::string& what,
                   bool may_retry) {

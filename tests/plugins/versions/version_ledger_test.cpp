@@ -37,6 +37,11 @@ class VersionLedgerTest : public ::testing::Test {
   }
   static std::string hash(const std::string& content) { return sha256_hex(content); }
 
+  // Of this process, from its first use on.
+  VersionLedger& ledger() {
+    if (!ledger_) ledger_.emplace(root_.path(), "1.0.0");
+    return *ledger_;
+  }
   // As a server that starts.
   [[nodiscard]] VersionLedger open() const { return VersionLedger(root_.path(), "1.0.0"); }
   static Standing meet(VersionLedger& ledger, const fs::path& file, const std::string& sha256) {
@@ -80,6 +85,9 @@ class VersionLedgerTest : public ::testing::Test {
   hearth::testing::TempDirectory root_;
   const fs::path directory_ = root_.path() / "trials";
   const fs::path file_ = root_.path() / "a.so";
+
+ private:
+  std::optional<VersionLedger> ledger_;
 };
 
 TEST_F(VersionLedgerTest, WhatIsKnownAboutSettingsIsOnTheDisk) {
@@ -114,8 +122,7 @@ TEST_F(VersionLedgerTest, AFileWithoutSettingsOrWithMembersOfANewerServerIsRead)
 }
 
 TEST_F(VersionLedgerTest, P1_ATrialIsOnDiskBeforeAnythingRuns) {
-  VersionLedger ledger = open();
-  ASSERT_TRUE(ledger.begin(file_, hash("two"), version("one")));
+  ASSERT_TRUE(ledger().begin(file_, hash("two"), version("one")));
   const auto trial = found().value();
   EXPECT_EQ(trial.proven.hash, hash("one"));
   EXPECT_EQ(trial.on_trial, hash("two"));
@@ -124,20 +131,18 @@ TEST_F(VersionLedgerTest, P1_ATrialIsOnDiskBeforeAnythingRuns) {
 }
 
 TEST_F(VersionLedgerTest, TheBytesOutliveTheCopyThatWasLoaded) {
-  VersionLedger ledger = open();
   const auto one = version("one");
-  ASSERT_TRUE(ledger.begin(file_, hash("two"), one));
+  ASSERT_TRUE(ledger().begin(file_, hash("two"), one));
   fs::remove(one.copy);
   EXPECT_EQ(bytes_before(), "one");
 }
 
 TEST_F(VersionLedgerTest, WhatIsProvenNeedsNoWayBack) {
-  VersionLedger ledger = open();
   const auto two = version("two");
-  ASSERT_TRUE(ledger.begin(file_, two.sha256, version("one")));
-  ASSERT_TRUE(ledger.prove(file_, version("one"))) << "not the one on trial";
+  ASSERT_TRUE(ledger().begin(file_, two.sha256, version("one")));
+  ASSERT_TRUE(ledger().prove(file_, version("one"))) << "not the one on trial";
   EXPECT_TRUE(found());
-  ASSERT_TRUE(ledger.prove(file_, two));
+  ASSERT_TRUE(ledger().prove(file_, two));
   EXPECT_FALSE(found());
   EXPECT_TRUE(kept().empty()) << "P4: the bytes go";
 }
@@ -162,34 +167,32 @@ TEST_F(VersionLedgerTest, WhoEndsTheProcessOnTrialIsCondemned) {
 }
 
 TEST_F(VersionLedgerTest, TheWayBackLeadsToTheLastGoodVersionAndThenToTheProvenOne) {
-  VersionLedger ledger = open();
   const auto two = version("two");
-  ASSERT_TRUE(ledger.begin(file_, two.sha256, version("one")));
-  ASSERT_TRUE(ledger.begin(file_, hash("three"), two));
+  ASSERT_TRUE(ledger().begin(file_, two.sha256, version("one")));
+  ASSERT_TRUE(ledger().begin(file_, hash("three"), two));
   fs::remove(two.copy);
   EXPECT_EQ(bytes_before(), "two");
   EXPECT_EQ(kept(), (std::set<std::string>{hash("one") + ".so", two.sha256 + ".so"}));
   // The third is taken back to the second, which is as new as it was.
-  ASSERT_TRUE(ledger.lose(file_, two.sha256, refused("three", false)));
+  ASSERT_TRUE(ledger().lose(file_, two.sha256, refused("three", false)));
   EXPECT_EQ(found()->on_trial, two.sha256);
-  blame(ledger, two.sha256);
-  EXPECT_EQ(meet(ledger, file_, hash("three")), Standing::kCondemned);
+  blame(ledger(), two.sha256);
+  EXPECT_EQ(meet(ledger(), file_, hash("three")), Standing::kCondemned);
   EXPECT_EQ(bytes_before(), "one");
   EXPECT_EQ(found()->not_served->reason, "it is bad") << "what the file holds is something else";
 }
 
 TEST_F(VersionLedgerTest, WhatWasCondemnedStaysSoWhateverComesAfterIt) {
-  VersionLedger ledger = open();
-  ASSERT_TRUE(ledger.begin(file_, hash("two"), version("one")));
-  blame(ledger, hash("two"));
-  ASSERT_TRUE(ledger.begin(file_, hash("three"), version("one")));
-  blame(ledger, hash("three"));
+  ASSERT_TRUE(ledger().begin(file_, hash("two"), version("one")));
+  blame(ledger(), hash("two"));
+  ASSERT_TRUE(ledger().begin(file_, hash("three"), version("one")));
+  blame(ledger(), hash("three"));
   const VersionLedger later = open();
   for (const std::string content : {"two", "three"})
     EXPECT_EQ(later.refusal(file_, hash(content))->rule, "R1") << content;
   EXPECT_TRUE(later.refusal(file_, hash("two"))->reason.starts_with("it ended the server"));
   EXPECT_EQ(meet_at_start(hash("two")), Standing::kCondemned);
-  ASSERT_TRUE(ledger.allow(hash("two")));
+  ASSERT_TRUE(ledger().allow(hash("two")));
   EXPECT_FALSE(open().refusal(file_, hash("two")));
   EXPECT_TRUE(open().refusal(file_, hash("three")));
 }
@@ -205,20 +208,18 @@ TEST_F(VersionLedgerTest, TheLastThatWereCondemnedAreRemembered) {
 }
 
 TEST_F(VersionLedgerTest, AVersionThatGoesOnBesideARefusedFileIsKeptOnceItIsProven) {
-  VersionLedger ledger = open();
   const auto two = version("two");
-  ASSERT_TRUE(ledger.begin(file_, two.sha256, version("one")));
-  ASSERT_TRUE(ledger.begin(file_, hash("three"), two));
-  ASSERT_TRUE(ledger.lose(file_, two.sha256, refused("three", true)));
-  ASSERT_TRUE(ledger.prove(file_, two));
+  ASSERT_TRUE(ledger().begin(file_, two.sha256, version("one")));
+  ASSERT_TRUE(ledger().begin(file_, hash("three"), two));
+  ASSERT_TRUE(ledger().lose(file_, two.sha256, refused("three", true)));
+  ASSERT_TRUE(ledger().prove(file_, two));
   EXPECT_EQ(bytes_before(), "two");
   EXPECT_EQ(found()->on_trial, "");
   EXPECT_EQ(kept(), std::set<std::string>{two.sha256 + ".so"});
 }
 
 TEST_F(VersionLedgerTest, WhatComesInThePlaceOfAFileThatWasGoneIsOnTrial) {
-  VersionLedger ledger = open();
-  ASSERT_TRUE(ledger.keep(file_, version("one"), "it is gone"));
+  ASSERT_TRUE(ledger().keep(file_, version("one"), "it is gone"));
   EXPECT_EQ(bytes_before(), "one");
   EXPECT_EQ(meet_at_start(hash("two")), Standing::kOnTrial);
   EXPECT_EQ(meet_at_start(hash("one")), Standing::kUnknown) << "it is back";
@@ -237,20 +238,18 @@ TEST_F(VersionLedgerTest, OfFilesThatAreGoneTheLastAreKept) {
 }
 
 TEST_F(VersionLedgerTest, HoweverTheDirectoryIsSpelled) {
-  VersionLedger ledger = open();
-  ASSERT_TRUE(ledger.begin(file_, hash("two"), version("one")));
+  ASSERT_TRUE(ledger().begin(file_, hash("two"), version("one")));
   fs::create_directory(root_.path() / "b");
   fs::create_directory_symlink(root_.path(), root_.path() / "c");
   for (const fs::path& other : {root_.path() / "." / "a.so", root_.path() / "b" / ".." / "a.so",
                                 root_.path() / "c" / "a.so"}) {
-    ASSERT_TRUE(ledger.find(other)) << other;
-    EXPECT_EQ(ledger.go_back(other, clock_, ::geteuid()).value().file, other);
+    ASSERT_TRUE(ledger().find(other)) << other;
+    EXPECT_EQ(ledger().go_back(other, clock_, ::geteuid()).value().file, other);
   }
 }
 
 TEST_F(VersionLedgerTest, P3_DamagedBytesAreNotGiven) {
-  VersionLedger ledger = open();
-  ASSERT_TRUE(ledger.begin(file_, hash("two"), version("one")));
+  ASSERT_TRUE(ledger().begin(file_, hash("two"), version("one")));
   write(directory_ / (hash("one") + ".so"), "one!");
   EXPECT_NE(bytes_before().find("is damaged"), std::string::npos);
   fs::remove(directory_ / (hash("one") + ".so"));
@@ -272,18 +271,16 @@ TEST_F(VersionLedgerTest, LibrariesDoNotDisturbEachOther) {
 }
 
 TEST_F(VersionLedgerTest, P2_WhatCannotBeWrittenHasNotHappened) {
-  VersionLedger ledger = open();
-  ASSERT_TRUE(ledger.begin(file_, hash("two"), version("one")));
+  ASSERT_TRUE(ledger().begin(file_, hash("two"), version("one")));
   fs::remove_all(root_.path() / "versions.json");
   fs::create_directory(root_.path() / "versions.json");  // cannot be replaced by a file
-  EXPECT_FALSE(ledger.begin(file_, hash("three"), version("one")));
-  ASSERT_TRUE(ledger.find(file_));
-  EXPECT_EQ(ledger.find(file_)->on_trial, hash("two"));
+  EXPECT_FALSE(ledger().begin(file_, hash("three"), version("one")));
+  ASSERT_TRUE(ledger().find(file_));
+  EXPECT_EQ(ledger().find(file_)->on_trial, hash("two"));
 }
 
 TEST_F(VersionLedgerTest, NamesThatCannotBeNotedAreRefused) {
-  VersionLedger ledger = open();
-  EXPECT_EQ(ledger.begin(root_.path() / "\xff.so", hash("two"), version("one")).error().code,
+  EXPECT_EQ(ledger().begin(root_.path() / "\xff.so", hash("two"), version("one")).error().code,
             Errc::kInvalidArgument);
 }
 
@@ -298,24 +295,22 @@ TEST_F(VersionLedgerTest, P5_WhatSpeaksAgainstAVersionHoldsUnwritten) {
 }
 
 TEST_F(VersionLedgerTest, P5_ABlameThatCannotBeWrittenHoldsForThisProcess) {
-  VersionLedger ledger = open();
-  ASSERT_TRUE(ledger.begin(file_, hash("two"), version("one")));
+  ASSERT_TRUE(ledger().begin(file_, hash("two"), version("one")));
   const fs::path list = root_.path() / "versions.json";
   fs::rename(list, list.native() + ".away");
   fs::create_directory(list);
   diagnosis::CrashRecord crash;
   crash.sha256 = hash("two");
-  EXPECT_FALSE(ledger.crashed(crash).written);
-  EXPECT_FALSE(ledger.catch_up());
+  EXPECT_FALSE(ledger().crashed(crash).written);
+  EXPECT_FALSE(ledger().catch_up());
   fs::remove(list);
-  EXPECT_EQ(meet(ledger, file_, hash("two")), Standing::kCondemned);
-  EXPECT_TRUE(ledger.catch_up());
+  EXPECT_EQ(meet(ledger(), file_, hash("two")), Standing::kCondemned);
+  EXPECT_TRUE(ledger().catch_up());
   EXPECT_EQ(meet_at_start(hash("two")), Standing::kCondemned);
 }
 
 TEST_F(VersionLedgerTest, AnotherHostTriesAgainWhatWasRefused) {
-  VersionLedger ledger = open();
-  ASSERT_TRUE(ledger.refuse(hash("two"), "L4", "its init() failed"));
+  ASSERT_TRUE(ledger().refuse(hash("two"), "L4", "its init() failed"));
   EXPECT_EQ(open().refusal(file_, hash("two"))->reason, "its init() failed");
   EXPECT_FALSE(VersionLedger(root_.path(), "1.0.1").refusal(file_, hash("two")));
 }
@@ -338,9 +333,8 @@ TEST_F(VersionLedgerTest, TrialsThatLeadElsewhereAreLeftOut) {
   write(root_.path() / "versions.json",
         R"({"trials":[3,{"library":")" + file_.native() +
             R"(","proven":{"hash":"../elsewhere"},"on_trial":"x"}]})");
-  const VersionLedger ledger = open();
-  EXPECT_TRUE(ledger.problems().empty());
-  EXPECT_TRUE(ledger.facts().trials.empty());
+  EXPECT_TRUE(ledger().problems().empty());
+  EXPECT_TRUE(ledger().facts().trials.empty());
 }
 
 TEST_F(VersionLedgerTest, PartsOfAFileThatAreNotOursAreLeftOut) {
@@ -348,24 +342,22 @@ TEST_F(VersionLedgerTest, PartsOfAFileThatAreNotOursAreLeftOut) {
         R"({"contents":[1,{"sha256":"02","rule":"L4","host":"1.0.0","crashes":"x"}],"classes":[2,)"
         R"({"class":"Room","sha256":"01","quarantined":true,"since_ms":"x","crashes_ms":[7,"x"]}],)"
         R"("trials":[]})");
-  const VersionLedger ledger = open();
-  EXPECT_TRUE(ledger.problems().empty());
-  ASSERT_EQ(ledger.facts().contents.size(), 1U);
-  EXPECT_EQ(ledger.facts().contents[0].rule, "L4");
-  EXPECT_EQ(ledger.facts().contents[0].crashes, 0U);
-  ASSERT_EQ(ledger.facts().classes.size(), 1U);
-  EXPECT_TRUE(ledger.is_quarantined("Room", "01"));
-  EXPECT_EQ(ledger.facts().classes[0].since_ms, 0);
-  EXPECT_EQ(ledger.facts().classes[0].crashes_ms, std::vector<std::int64_t>{7});
+  EXPECT_TRUE(ledger().problems().empty());
+  ASSERT_EQ(ledger().facts().contents.size(), 1U);
+  EXPECT_EQ(ledger().facts().contents[0].rule, "L4");
+  EXPECT_EQ(ledger().facts().contents[0].crashes, 0U);
+  ASSERT_EQ(ledger().facts().classes.size(), 1U);
+  EXPECT_TRUE(ledger().is_quarantined("Room", "01"));
+  EXPECT_EQ(ledger().facts().classes[0].since_ms, 0);
+  EXPECT_EQ(ledger().facts().classes[0].crashes_ms, std::vector<std::int64_t>{7});
 }
 
 TEST_F(VersionLedgerTest, ADirectoryOfOthersIsNotUsed) {
   fs::create_directory(root_.path() / "real");
   fs::create_directory_symlink(root_.path() / "real", directory_);
-  VersionLedger ledger = open();
-  ASSERT_EQ(ledger.problems().size(), 1U);
-  EXPECT_EQ(ledger.problems()[0].code, Errc::kForbidden);
-  EXPECT_FALSE(ledger.begin(file_, hash("two"), version("one")));
+  ASSERT_EQ(ledger().problems().size(), 1U);
+  EXPECT_EQ(ledger().problems()[0].code, Errc::kForbidden);
+  EXPECT_FALSE(ledger().begin(file_, hash("two"), version("one")));
   EXPECT_TRUE(fs::is_empty(root_.path() / "real"));
 }
 
