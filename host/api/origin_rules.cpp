@@ -66,7 +66,7 @@ std::optional<net::HttpResponse> OriginRules::refusal(const net::HttpHeaders& he
 }
 
 bool OriginRules::serves_host(const Authority& host) const {
-  if (is_loopback_ && is_loopback_host(host.host)) return true;
+  if (is_loopback_host(host.host)) return true;
   if (!is_loopback_ && hosts_.empty()) return true;
   return std::ranges::any_of(hosts_, [&host](const Authority& allowed) {
     return allowed.host == host.host && (allowed.port.empty() || allowed.port == host.port);

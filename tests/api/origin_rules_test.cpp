@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(
         OriginCase{"0.0.0.0", {}, {}, "app.example", "null", false},
         OriginCase{"0.0.0.0", {}, {"app.example"}, "app.example", "", true},
         OriginCase{"0.0.0.0", {}, {"app.example"}, "10.0.0.1:8787", "", false},
-        OriginCase{"0.0.0.0", {}, {"app.example"}, "localhost", "", false}));
+        OriginCase{"0.0.0.0", {}, {"app.example"}, "localhost", "", true}));
 
 TEST(OriginRulesByDefaultTest, ServeEverybody) {
   EXPECT_FALSE(OriginRules().refusal({{"Host", "a"}, {"Origin", "https://b"}}));
@@ -112,6 +112,21 @@ TEST(OriginRulesByDefaultTest, EachOfSeveralOriginsMustBeServed) {
   EXPECT_TRUE(rules.refusal(
       {{"Host", "localhost"}, {"Origin", "http://localhost"}, {"Origin", "https://evil.example"}}));
 }
+
+// The commands of this machine, and its health check. No page of another site has such a Host.
+INSTANTIATE_TEST_SUITE_P(
+    FromThisMachine, OriginRulesTest,
+    ::testing::Values(
+        OriginCase{"0.0.0.0", {}, {"app.example"}, "127.0.0.1:8787", "", true},
+        OriginCase{"0.0.0.0", {}, {"app.example"}, "[::1]:8787", "", true},
+        OriginCase{"0.0.0.0", {}, {"app.example"}, "127.0.0.1.evil.example", "", false},
+        OriginCase{"0.0.0.0", {}, {"app.example"}, "localhost.evil.example", "", false},
+        OriginCase{"0.0.0.0", {}, {"app.example"}, "localhost:1", "http://localhost:1", true},
+        OriginCase{"0.0.0.0", {}, {"app.example"}, "localhost:1", "http://localhost:2", false},
+        OriginCase{"0.0.0.0", {}, {"app.example"}, "localhost:1", "http://app.example", false},
+        OriginCase{"0.0.0.0", {}, {"app.example"}, "localhost:1", "http://evil.example", false},
+        OriginCase{"0.0.0.0", {}, {"app.example"}, "localhost:1", "null", false},
+        OriginCase{"0.0.0.0", {}, {"app.example"}, "evil.test:1", "http://evil.test:1", false}));
 
 }  // namespace
 }  // namespace hearth::api

@@ -157,5 +157,16 @@ TEST_F(EdgeTest, AClassHasItsOwnLimitsOfAMessageAndACall) {
   }
 }
 
+TEST_F(EdgeTest, CommandsReachAServerOfTheNetworkThatAllowsSomeHosts) {
+  put("hearth.yaml", "listen: 0.0.0.0:0\nallowed_hosts: [app.example]\n");
+  server_ = run({"serve", "--config", "hearth.yaml", "--log-format", "human"});
+  server_->wait_until_ready();
+  const auto command = run({"plugins", "--data", "data"});
+  EXPECT_EQ(command->wait(), kClean) << command->log();
+  EXPECT_EQ(request(*server_, "GET", "/readyz").status, 200);
+  const auto other = from("127.0.0.1");
+  EXPECT_EQ(other->request("GET /readyz HTTP/1.1\r\nHost: evil.example\r\n\r\n").status, 403);
+}
+
 }  // namespace
 }  // namespace hearth::testing
