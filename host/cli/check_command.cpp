@@ -35,6 +35,10 @@ std::optional<std::string> unknown_id(const CheckCommand& command) {
 int run(const CheckCommand& command) {
   if (const auto id = unknown_id(command))
     return could_not("no rule or case is called \"" + *id + "\"");
+  const bool is_recorded = command.data && command.only.empty();
+  if (is_recorded) {
+    if (const auto why = data_of_another_user(*command.data)) return could_not(*why);
+  }
   plugins::CheckOptions options;
   options.time_limit = command.time_limit;
   options.seed = command.seed;
@@ -62,7 +66,7 @@ int run(const CheckCommand& command) {
     print(plugins::report_text(*report, true));
   }
   if (!report->passed()) return kExitFailed;
-  if (!command.data || !command.only.empty()) return kExitClean;
+  if (!is_recorded) return kExitClean;
   const SystemClock clock;
   const auto written = plugins::write_check_record(*command.data, *report, clock);
   if (!written) return could_not(written.error().message);

@@ -111,7 +111,7 @@ texts of the library. plugin-api/README.md explains it ("Check your library").
 Examples:
   hearth check build/plugins/chat-room.so
   hearth check --json --seed $RANDOM chat-room.so > report.json    in the CI of a library
-  hearth check --data /var/lib/hearth chat-room.so                 for a server with
+  hearth check --data /var/lib/hearth/data chat-room.so            for a server with
                                                                    require_checked
 
 Exit status: 0 passed, 1 failed, 2 the library could not be tried.)";

@@ -4,6 +4,9 @@
 #include "config/diagnostic.hpp"
 #include "config/parse.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <string>
@@ -47,6 +50,21 @@ FoundData find_data(const DataFlags& flags, bool must_exist) {
                                   quote_text(found.data.native(), kMaxShownPath));
   }
   return found;
+}
+
+std::optional<std::string> data_of_another_user(const std::filesystem::path& data) {
+  const bool is_root = ::geteuid() == 0;
+  const std::filesystem::path above = std::filesystem::absolute(data).parent_path();
+  // The lock is its server's, also on a volume of root that a group may write to.
+  for (const std::filesystem::path& each : {data / "lock", data, above}) {
+    struct stat status{};
+    if (::stat(each.c_str(), &status) != 0) continue;
+    const bool is_refused = is_root || (each != above && ::access(each.c_str(), W_OK) != 0);
+    if (status.st_uid == ::geteuid() || !is_refused) break;
+    return "run this as the user that " + each.native() + " belongs to: sudo -u '#" +
+           std::to_string(status.st_uid) + "'";
+  }
+  return std::nullopt;
 }
 
 Answer failed_answer(const std::string& why) {

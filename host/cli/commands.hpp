@@ -105,6 +105,10 @@ struct FoundData {
 };
 [[nodiscard]] FoundData find_data(const DataFlags& flags, bool must_exist = true);
 
+// Why a command must not write to a data directory: it belongs to another user, whose server could
+// not use what root makes there. Nothing if it may. The directory need not exist.
+[[nodiscard]] std::optional<std::string> data_of_another_user(const std::filesystem::path& data);
+
 // The answer of a command that failed.
 [[nodiscard]] Answer failed_answer(const std::string& why);
 

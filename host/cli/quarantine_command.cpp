@@ -86,6 +86,7 @@ Answer ask(const QuarantineCommand& command, const AdminClient& client) {
 // ---- without one ----
 
 Answer release(const QuarantineCommand& command, const std::filesystem::path& data) {
+  if (const auto why = data_of_another_user(data)) return failed_answer(*why);
   // Holds the lock on the directory until the file is written.
   const auto held = storage::DataDirectory::open(data);
   if (!held) return failed_answer(held.error().message);

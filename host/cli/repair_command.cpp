@@ -64,6 +64,7 @@ Answer repaired(const storage::DataDirectory& held, bool forget_missing,
 Answer answer(const RepairCommand& command) {
   const FoundData found = find_data(command);
   if (found.mistake) return *found.mistake;
+  if (const auto why = data_of_another_user(found.data)) return failed_answer(*why);
   // Holds the lock: no server can start until the end of this function.
   const auto held = storage::DataDirectory::open(found.data);
   if (!held) return failed_answer(held.error().message);

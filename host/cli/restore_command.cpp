@@ -13,7 +13,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -201,14 +200,7 @@ Answer restore(const BackupCommand& command) {
   fs::path data = fs::weakly_canonical(fs::absolute(found.data), failure);
   if (failure) return failed_answer(found.data.native() + ": " + failure.message());
   if (!data.has_filename()) data = data.parent_path();
-  // Root can make files where another user's server could not read them.
-  for (const fs::path& each : {data, fs::absolute(data).parent_path()}) {
-    struct stat status{};
-    if (::stat(each.c_str(), &status) != 0) continue;
-    if (status.st_uid != ::geteuid() && (each == data || ::geteuid() == 0))
-      return failed_answer("restore as the user that " + each.native() + " belongs to: sudo -u");
-    break;
-  }
+  if (const auto why = data_of_another_user(data)) return failed_answer(*why);
   try {
     return is_one ? restore_one(*backup, *manifest, data, command)
                   : restore_all(*backup, *manifest, data, command.replace);
