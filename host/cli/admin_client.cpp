@@ -62,6 +62,7 @@ class Exchange {
   // HTTP/1.0, so that the answer ends with the connection. `to` gets what a 200 says.
   void stream_to(const std::function<void(std::string_view)>& to) {
     set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_0});
+    set(CURLOPT_SSL_ENABLE_ALPN, 0L);  // it would offer http/1.0 alone, which the server refuses
     to_ = &to;
   }
   void add_header(const std::string& line) {

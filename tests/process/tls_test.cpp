@@ -125,5 +125,15 @@ TEST_F(TlsTest, TheCheckOfTheConfigurationWarnsOfACertificateThatHasExpired) {
   }
 }
 
+TEST_F(TlsTest, TheLogIsFollowedThroughTls) {
+  const auto server = serve_tls();
+  const auto tail = run({"tail", "--since", "10m", "--data", "data"});
+  while (tail->wait_for_line().find("server.ready") == std::string::npos) {
+  }
+  tail->signal(SIGTERM);
+  (void)tail->wait();
+  EXPECT_EQ(server->stop(), kClean);
+}
+
 }  // namespace
 }  // namespace hearth::testing
