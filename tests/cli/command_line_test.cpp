@@ -266,5 +266,24 @@ TEST(CommandLineTest, ACheckNeedsALibraryAndUnderstandableValues) {
   EXPECT_NE(mistake({"check", "--seed", "x", "it.so"}).find("--seed"), std::string::npos);
 }
 
+TEST(CommandLineTest, APathThatIsEmptyIsAMistakeOfItsFlag) {
+  const std::vector<std::vector<const char*>> all = {
+      {"--data", "serve", "--data", ""},
+      {"--plugins", "serve", "--plugins", ""},
+      {"--config", "config", "--config", ""},
+      {"--data", "repair", "--data", ""},
+      {"--data", "plugins", "--data", ""},
+      {"--data", "check", "it.so", "--data", ""},
+      {"--dir", "new", "greeter", "--dir", ""},
+      {"DIR", "backup", ""},
+      {"LIB", "check", ""},
+  };
+  for (const auto& each : all) {
+    const std::string said = mistake({each.begin() + 1, each.end()});
+    EXPECT_TRUE(said.starts_with(std::string("hearth: ") + each.front())) << said;
+    EXPECT_NE(said.find("is empty"), std::string::npos) << said;
+  }
+}
+
 }  // namespace
 }  // namespace hearth::cli
