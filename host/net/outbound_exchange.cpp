@@ -51,7 +51,8 @@ void RunningExchange::follow() {
 
 void RunningExchange::begin_hop() {
   connect_deadline_ = std::chrono::steady_clock::now() + request_.connect_timeout;
-  if (!request_.rules->may_ask(target_.host, target_.port)) return end(rules_failure(sent_before_));
+  if (!request_.rules->may_ask(target_.host, target_.port))
+    return end(rules_failure(sent_before_, target_));
   const std::string& host = proxy_ ? proxy_->host : target_.host;
   if (parse_ip_host(host)) return transfer({});
   query_ = share_.resolver(
@@ -70,7 +71,7 @@ void RunningExchange::take_addresses(Result<std::vector<IpAddress>> found) {
       return !request_.rules->may_connect(address, target_.port);
     });
   }
-  if (addresses.empty()) return end(rules_failure(sent_before_));
+  if (addresses.empty()) return end(rules_failure(sent_before_, target_));
   transfer(std::move(addresses));
 }
 

@@ -73,8 +73,11 @@ OutboundFailure curl_failure(int code, OutboundFailure::Phase phase, bool sent) 
   return {Errc::kUnavailable, where, sent, std::string(broken_text(code, where))};
 }
 
-OutboundFailure rules_failure(bool sent) {
-  return {Errc::kForbidden, FailurePhase::kRules, sent, "requests may not go to this host"};
+OutboundFailure rules_failure(bool sent, const OutboundTarget& target) {
+  const bool is_v6 = target.host.find(':') != std::string::npos;
+  const std::string host = is_v6 ? "[" + target.host + "]" : target.host;
+  return {Errc::kForbidden, FailurePhase::kRules, sent, "requests may not go to this host",
+          host + ":" + std::to_string(target.port)};
 }
 
 OutboundFailure timeout_failure(OutboundFailure::Phase phase, bool sent) {

@@ -2,6 +2,7 @@
 // Failures of requests as values. Pure functions.
 
 #include "net/outbound_http.hpp"
+#include "net/outbound_target.hpp"
 
 namespace hearth::net {
 
@@ -9,7 +10,7 @@ namespace hearth::net {
 [[nodiscard]] OutboundFailure curl_failure(int code, OutboundFailure::Phase phase, bool sent);
 
 // The rules refuse the name, the address, or all addresses of the name.
-[[nodiscard]] OutboundFailure rules_failure(bool sent);
+[[nodiscard]] OutboundFailure rules_failure(bool sent, const OutboundTarget& target);
 
 // A deadline has passed in this phase.
 [[nodiscard]] OutboundFailure timeout_failure(OutboundFailure::Phase phase, bool sent);

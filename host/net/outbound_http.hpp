@@ -98,6 +98,8 @@ struct OutboundFailure {
   bool sent = false;
   // One sentence, without secrets and without addresses that the resolver has found.
   std::string message;
+  // Of the URL, with its port, if `rules` refuse it. A redirect may have chosen it.
+  std::string host{};
 };
 
 // "rules", "resolve", "connect", "tls", "send", "headers", "body".

@@ -274,7 +274,7 @@ bool OutboundTransfer::may_connect(const IpAddress& address, std::uint16_t port)
   } else if (plan_.request.rules->may_connect(address, port)) {
     return true;
   }
-  stopped_ = rules_failure(is_sent());
+  stopped_ = rules_failure(is_sent(), plan_.target);
   return false;
 }
 

@@ -19,6 +19,10 @@ namespace {
 
 using Phase = net::OutboundFailure::Phase;
 
+// Behind the text of a refusal by the rules.
+constexpr std::string_view kHowToAllow =
+    ": egress.allow of its class can allow it, and must list a private address itself";
+
 net::HttpHeaders outbound_headers(extensions::Headers headers) {
   net::HttpHeaders all;
   for (auto& [name, value] : headers) all.push_back({std::move(name), std::move(value)});
@@ -260,20 +264,23 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
     if (is_of_day) failure.code = Errc::kLimitExceeded;
     exchange_.reset();
     const bool is_refused = failure.phase == Phase::kRules;
+    const std::string refused_host = mask_.hide(std::move(failure.host));
+    if (!refused_host.empty()) failure.message += kHowToAllow;
     span_.fail(to_string(failure.code));
     span_.end();
     leave(is_refused ? class_.refused : class_.failed);
+    std::vector<LogField> line = extensions::agent_line({.agent_class = class_name_,
+                                                         .agent = agent_,
+                                                         .call = call_,
+                                                         .method = method_,
+                                                         .trace = trace_},
+                                                        {{"phase", to_string(failure.phase)},
+                                                         {"code", to_string(failure.code)},
+                                                         {"reason", failure.message}});
+    if (!refused_host.empty()) line.emplace_back("host", refused_host);
     port_.parts_.logger.write_limited(is_refused ? LogLevel::kWarn : LogLevel::kInfo,
                                       is_refused ? "fetch.refused" : "fetch.failed",
-                                      {class_name_, to_string(failure.code)},
-                                      extensions::agent_line({.agent_class = class_name_,
-                                                              .agent = agent_,
-                                                              .call = call_,
-                                                              .method = method_,
-                                                              .trace = trace_},
-                                                             {{"phase", to_string(failure.phase)},
-                                                              {"code", to_string(failure.code)},
-                                                              {"reason", failure.message}}));
+                                      {class_name_, to_string(failure.code)}, line);
     const std::uint32_t flags =
         extensions::fetch_failure_flags(abi_phase(failure.phase), failure.sent) |
         (is_of_day ? std::uint32_t{HEARTH_FETCH_OF_DAY} : 0);

@@ -34,7 +34,8 @@ namespace hearth::server {
 //           rules or limits; hearth_fetch_in_flight{class};
 //           hearth_fetch_bytes_total{class,direction} for bodies.
 // Log       fetch.refused and fetch.failed, with the agent, its call and trace, limited for each
-//           class and reason. No URLs: queries may hold secrets.
+//           class and reason. No URLs: queries may hold secrets. Only the host that the rules
+//           refuse, also that of a redirect.
 // Threads   The shard's.
 // Lifetime  Its parts outlive it. It outlives its operations.
 class OutboundPort final : public extensions::HttpPort {

@@ -235,5 +235,17 @@ TEST_F(OutboundFailureTest, AMessageTellsNoSecret) {
   EXPECT_EQ(failure.message.find("127.0.0.1"), std::string::npos);
 }
 
+TEST_F(OutboundFailureTest, ARefusalNamesTheHostThatTheRulesRefuse) {
+  names_->addresses_["inside.test"] = {"10.0.0.1"};
+  const std::string port = ":" + std::to_string(free_port());
+  for (const std::string& host : {"inside.test" + port, "10.0.0.1" + port, "[::1]" + port}) {
+    EXPECT_EQ(fail(get("http://" + host + "/?k=hush")).host, host);
+    OutboundRequest redirected = to("/redirect?to=http://" + host + "/");
+    redirected.follow_redirects = true;
+    EXPECT_EQ(fail(std::move(redirected)).host, host);
+  }
+  EXPECT_EQ(fail(get("http://provider.test" + port)).host, "") << "the rules allow it";
+}
+
 }  // namespace
 }  // namespace hearth::net

@@ -440,5 +440,21 @@ TEST_F(OutboundPortTest, BytesPastTheLimitOfTheDayCutTheAnswerOff) {
   EXPECT_EQ(http_.asked[0]->listener, nullptr);
 }
 
+TEST_F(OutboundPortTest, ARefusalSaysWhichHostAndWhichSettingAllowsIt) {
+  auto operation = make({}, "inside-secret-0123456789");
+  operation->start(heard_);
+  http_.asked[0]->listener->on_end(
+      net::OutboundFailure{.code = Errc::kForbidden,
+                           .phase = net::OutboundFailure::Phase::kRules,
+                           .message = "no",
+                           .host = "inside-secret-0123456789.test:11434"});
+  const std::string why =
+      "no: egress.allow of its class can allow it, and must list a private address itself";
+  EXPECT_EQ(heard_.told, Lines{"end 65536 forbidden " + why});
+  EXPECT_TRUE(logger_.contains("reason=\"" + why + "\" call=7")) << logger_.events().back();
+  EXPECT_TRUE(logger_.contains(" host=" + std::string(24, '*') + ".test:11434"))
+      << logger_.events().back();
+}
+
 }  // namespace
 }  // namespace hearth::server
