@@ -35,15 +35,29 @@ function(hearth_precompile target)
   endif()
 endfunction()
 
+# At the end of a configuration. A library whose target was renamed would be served beside the new
+# one, with the same class.
+function(hearth_remove_former_plugins)
+  get_property(plugins GLOBAL PROPERTY HEARTH_PLUGINS)
+  set(former ${HEARTH_FORMER_PLUGINS})
+  list(REMOVE_ITEM former "" ${plugins})
+  foreach(name IN LISTS former)
+    file(REMOVE ${CMAKE_BINARY_DIR}/plugins/${name}.so)
+  endforeach()
+  set(HEARTH_FORMER_PLUGINS ${plugins} CACHE INTERNAL "The plugins of the last configuration")
+endfunction()
+
 function(hearth_add_plugin name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "OUTPUT_DIRECTORY" "")
   if(NOT arg_OUTPUT_DIRECTORY)
     set(arg_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/plugins)
+    set_property(GLOBAL APPEND PROPERTY HEARTH_PLUGINS ${name})
   endif()
 
   add_library(${name} MODULE ${arg_UNPARSED_ARGUMENTS})
   if(NOT TARGET hearth_dev)
     add_custom_target(hearth_dev)  # what `hearth dev` builds: the libraries, without their tests
+    cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL hearth_remove_former_plugins)
   endif()
   add_dependencies(hearth_dev ${name})
   target_link_libraries(${name} PRIVATE Hearth::plugin_api)
