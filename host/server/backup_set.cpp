@@ -12,8 +12,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <ctime>
-#include <fstream>
 #include <sstream>
 #include <string_view>
 #include <system_error>
@@ -94,8 +94,10 @@ Result<fs::path> find_backup(const fs::path& given) {
 }
 
 Result<BackupManifest> read_manifest(const fs::path& backup) {
-  Error damaged{Errc::kInvalidArgument, (backup / kManifestFile).native() + " is damaged"};
-  std::ifstream in(backup / kManifestFile);
+  Result<std::string> text = read_file(backup / kManifestFile, SIZE_MAX - 1);
+  if (!text) return text.error();  // it may be whole, and another user's
+  const Error damaged{Errc::kInvalidArgument, (backup / kManifestFile).native() + " is damaged"};
+  std::istringstream in(*std::move(text));
   std::string head;
   std::int64_t version = 0;
   std::int64_t format = 0;

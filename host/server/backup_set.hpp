@@ -36,8 +36,8 @@ inline constexpr const char* kUnfinishedBackup = ".unfinished";
 // that was renamed does not count. kNotFound: there is none.
 [[nodiscard]] Result<std::filesystem::path> find_backup(const std::filesystem::path& given);
 
-// Failure  kNotFound, kInvalidArgument: the manifest is missing or damaged, is of another format
-//          of data, or names a path that is not below the backup.
+// Failure  kInvalidArgument: the manifest is damaged, is of another format of data, or names a path
+//          that is not below the backup. Those of read_file(): it is missing or cannot be read.
 [[nodiscard]] Result<BackupManifest> read_manifest(const std::filesystem::path& backup);
 // A line "hearth-backup 1", the format of data, the mark, how many agents and files; and then for
 // each file a line: SHA-256, bytes, source or -, path.
