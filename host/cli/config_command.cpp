@@ -10,7 +10,10 @@
 #include "protocol/class_segment.hpp"
 #include "server/admin_token.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,15 +45,33 @@ Part server_part(const config::Config& config, const ConfigCommand& command) {
 
 // The settings of a class, with those that it takes from the server.
 config::ClassConfig completed(config::ClassConfig agent_class, const config::ServerConfig& server) {
-  auto& auth = agent_class.settings.auth;
-  if (auth.name) return agent_class;
+  runtime::ClassSettings& settings = agent_class.settings;
+  const auto take_sources = [&](std::string_view keys) {
+    const auto is_one = [keys](const auto& each) { return each.first.starts_with(keys); };
+    std::erase_if(agent_class.sources, is_one);
+    std::ranges::copy_if(server.sources,
+                         std::inserter(agent_class.sources, agent_class.sources.end()), is_one);
+  };
+  if (settings.max_frame == 0) {
+    settings.max_frame = server.net.max_frame;
+    take_sources("limits.max_frame");
+  }
+  if (settings.call_timeout.count() == 0) {
+    settings.call_timeout = server.runtime.call_timeout;
+    take_sources("limits.call_timeout");
+  }
   api::EdgeRules edge;
   edge.auth = server.auth.rules;
-  const EntryRules own = agent_class.settings.entry_rules();
+  edge.cors = server.cors;
+  const EntryRules own = settings.entry_rules();
+  if (const CorsRules& holds = api::cors_of(edge, &own); &holds == &edge.cors) {
+    settings.cors = holds;
+    take_sources("cors.");
+  }
+  if (settings.auth.name) return agent_class;
   const api::EffectiveAuth holds = api::auth_of(edge, &own);
-  const auto from = server.sources.find("auth.name");
-  if (!holds.name.empty() && from != server.sources.end()) agent_class.sources.insert(*from);
-  auth.name = std::string(holds.name);
+  if (!holds.name.empty()) take_sources("auth.name");
+  settings.auth.name = std::string(holds.name);
   return agent_class;
 }
 

@@ -147,5 +147,38 @@ TEST_F(ConfigCommandTest, MistakesAreToldAsCheckConfigTellsThem) {
   EXPECT_NE(said.text.find("hearth: 1 mistake in the configuration\n"), std::string::npos);
 }
 
+TEST_F(ConfigCommandTest, ShowsTheServersLimitsAndPagesWhereTheyHold) {
+  put("hearth.yaml",
+      "classes: classes\nlimits:\n  max_frame: 1MiB\n  call_timeout: 7s\n"
+      "cors:\n  origins: [\"https://a.example\"]\n  max_age: 9s\n");
+  struct Case {
+    std::string file;
+    std::string lines[4];
+  };
+  const std::string origins = "cors.origins https://a.example hearth.yaml:6";
+  const std::string frame = "limits.max_frame 1MiB hearth.yaml:3";
+  const std::string timeout = "limits.call_timeout 7s hearth.yaml:4";
+  const std::string age = "cors.max_age 9s hearth.yaml:7";
+  const Case cases[] = {
+      {"", {frame, timeout, origins, age}},
+      {"cors: {max_age: 8s}\n", {frame, timeout, origins, age}},
+      {"limits: {max_frame: 2KiB}\ncors: {origins: [\"null\"]}\n",
+       {"limits.max_frame 2KiB classes/room.yaml:2", timeout,
+        "cors.origins null classes/room.yaml:3", "cors.max_age 24h default"}},
+      {"limits: {call_timeout: 1s}\n",
+       {frame, "limits.call_timeout 1s classes/room.yaml:2", origins, age}},
+  };
+  command_.agent_class = "ChatRoom";
+  for (const auto& [file, lines] : cases) {
+    put("classes/room.yaml", "class: ChatRoom\n" + file);
+    const std::string text = answer(command_).text;
+    for (const std::string& line : lines)
+      EXPECT_EQ(line_of(text, line.substr(0, line.find(' '))), line) << file;
+  }
+  put("hearth.yaml", "classes: classes\n");
+  put("classes/room.yaml", "class: ChatRoom\n");
+  EXPECT_EQ(line_of(answer(command_).text, "limits.max_frame"), "limits.max_frame 4MiB default");
+}
+
 }  // namespace
 }  // namespace hearth::cli
