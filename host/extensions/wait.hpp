@@ -36,7 +36,7 @@ enum class WaitKind : std::uint8_t {
   kDeadFiber,     // a fiber has used up its tries. The fiber; the last error
   kDeadItem,      // so has an item of the queue. The callback; the last error
   kDeadSchedule,  // so has a schedule. As above
-  kDeadNotice,    // so has a notification or an alarm. Class/name or nothing; the last error
+  kDeadNotice,    // so has a notification or an alarm. Class/name or the method; last error
   kNoCallback,    // a schedule or an item whose callback the class does not list. The callback
   kPaused,        // a schedule is paused. The schedule
   kItem,          // an item of the queue waits for its next try. The callback; the last error

@@ -92,7 +92,7 @@ constexpr std::array kWaitRows = {
     WaitRow{WaitKind::kDeadSchedule, "dead_schedule", kPerson, kNeverLong, false,
         "The schedule for {s} has used up its tries.", "The last one failed: {d}.", "It ends when it is revived or cancelled.", "correct what fails, and revive it", "hearth schedules revive {p} {i}"},
     WaitRow{WaitKind::kDeadNotice, "dead_notice", kPerson, kNeverLong, false,
-        "A notification or an alarm has used up its tries.", "The last one failed: {d}.", "It ends when it expires.", "correct what fails", ""},
+        "The notification or alarm {i} for {s} has used up its tries.", "The last one failed: {d}.", "It stays until it is removed.", "correct what fails, and remove it: in the agent's code with remove_notification(id) or cancel_alarm(id), an object's alarm with DELETE /objects/CLASS/NAME/alarms/ID", ""},
     WaitRow{WaitKind::kNoCallback, "no_callback", kPerson, kNeverLong, false,
         "The class does not list the callback {s}, or cannot read its payload.", "The last try: {d}.", "It ends when a version that can is served.", "serve a version that lists it", ""},
     WaitRow{WaitKind::kPaused, "paused", kNone, kNeverLong, true,
@@ -169,7 +169,7 @@ Explanation explain(const Wait& wait, std::string_view agent, std::int64_t now_m
   Explanation told;
   told.kind = row.word;
   told.urgency = urgency_of(wait, now_ms);
-  told.what = fill_in(row.what, subject, detail, agent);
+  told.what = fill_in(row.what, subject, detail, agent, wait.id);
   if (!detail.empty() && !row.detail.empty())
     told.what += ' ' + fill_in(row.detail, subject, detail, agent);
   told.ends = row.ends;

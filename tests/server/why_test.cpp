@@ -148,5 +148,19 @@ TEST(WhyTest, WhatNeedsAPersonComesFirstAndPlansLast) {
                                              "of unknown age", "at night"}));
 }
 
+// Nothing else ends it, so the text must say how, and the id that this takes.
+TEST(WhyTest, DeadWorkThatOnlyARemovalEndsSaysHow) {
+  const Explanation told =
+      explain({.kind = WaitKind::kDeadNotice, .subject = "Chat/b", .detail = "no", .id = "n-1"},
+              "Notes a", kNow);
+  EXPECT_EQ(told.what,
+            "The notification or alarm n-1 for \"Chat/b\" has used up its tries. "
+            "The last one failed: \"no\".");
+  EXPECT_EQ(told.ends, "It stays until it is removed.");
+  for (const char* const way :
+       {"remove_notification(id)", "cancel_alarm(id)", "DELETE /objects/CLASS/NAME/alarms/ID"})
+    EXPECT_NE(told.action.find(way), std::string::npos) << told.action;
+}
+
 }  // namespace
 }  // namespace hearth::server
