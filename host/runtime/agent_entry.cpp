@@ -18,6 +18,12 @@ constexpr std::chrono::milliseconds kNextTry{1'000};  // there was no room
 
 constexpr const char* kClassMissing = "the class is not loaded";
 
+// A retry does not help: an operator has to look.
+Error visit_failed() {
+  return Error{Errc::kUnavailable,
+               "the agent's file cannot be opened: agent.storage_failed in the log says why"};
+}
+
 // Replaces a class whose library is not loaded: visits need none of its code.
 class AbsentClass final : public AgentClass {
  public:
@@ -153,7 +159,7 @@ void AgentEntry::open(std::vector<AgentVisit> visits) {
     place_.services.note_storage_failed(place_.key, failure);
     if (opened.live) opened.live->store().give_up(failure.what());
     for (AgentVisit& visit : visits) {
-      if (!visit.is_over) visit.tell(visit_refused());
+      if (!visit.is_over) visit.tell(visit_failed());
     }
   }
   opened.settling = false;

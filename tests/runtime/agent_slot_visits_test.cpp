@@ -206,7 +206,9 @@ TEST_F(AgentSlotVisitsTest, ALoadThatFailsLeavesTheIndexAsItIs) {
     return *done->end;
   };
   EXPECT_EQ(rename("ALTER TABLE cf_agents_operations RENAME COLUMN effect TO lost"), "ok ");
-  EXPECT_EQ(end_of(get()), "error unavailable: the agent cannot be opened now; try again later");
+  EXPECT_EQ(end_of(get()),
+            "error unavailable: the agent's file cannot be opened: agent.storage_failed in the log "
+            "says why");
   EXPECT_EQ(indexed(), 1U) << "an administrator still finds it";
   const auto answer = shard_.ask("GET");
   EXPECT_TRUE(answer->end && answer->end->starts_with("error ")) << *answer->end;
