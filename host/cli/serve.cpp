@@ -5,6 +5,7 @@
 #include "cli/configuration.hpp"
 #include "diagnosis/call_records.hpp"
 #include "net/tls_context.hpp"
+#include "net/trust_store.hpp"
 #include "plugins/versions/plugin_reloader.hpp"
 #include "server/admin_token.hpp"
 #include "server/client_proofs.hpp"
@@ -26,8 +27,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace hearth::cli {
 namespace {
@@ -50,30 +53,28 @@ void print_warning(const std::string& text) {
   print_line(stderr, "hearth: warning: " + text);
 }
 
-// The last part of --check-config: checks the named files that must exist, and prints warnings.
-int check_beside_mistakes(const config::Config& config) {
+// What is wrong with the files that the server file names, each with the name of its setting.
+std::vector<std::string> mistakes_in_named_files(const config::ServerConfig& server) {
+  std::vector<std::string> mistakes = server::mistakes_in_proof_files(server.auth);
+  const auto look = [&mistakes](std::string_view setting, const auto& read) {
+    if (!read) mistakes.push_back(std::string(setting) + ": " + read.error().message);
+  };
+  if (const auto& file = server.admin.token_file; !file.empty())
+    look("admin.token_file", server::read_admin_token(file));
+  if (const auto& file = server.objects.token_file; !file.empty())
+    look("objects.token_file", server::read_admin_token(file));
+  if (server.net.tls.is_used()) look("tls", net::TlsContext::load(server.net.tls));
+  look("egress.ca_file", net::TrustStore::open(server.egress.ca_file.native()));
+  return mistakes;
+}
+
+// The last part of --check-config: prints warnings.
+int tell_warnings(const config::Config& config) {
   const config::ServerConfig& server = config.server;
-  for (const auto& [setting, file] : {std::pair("admin", server.admin.token_file),
-                                      std::pair("objects", server.objects.token_file)}) {
-    if (file.empty()) continue;
-    if (const auto token = server::read_admin_token(file); !token) {
-      print_line(stderr,
-                 std::string("hearth: ") + setting + ".token_file: " + token.error().message);
-      return kExitBadUsage;
-    }
-  }
   if (server.net.tls.is_used()) {
     const auto tls = net::TlsContext::load(server.net.tls);
-    if (!tls) {
-      print_line(stderr, "hearth: tls: " + tls.error().message);
-      return kExitBadUsage;
-    }
-    if ((*tls)->not_after() < std::chrono::system_clock::now())
+    if (tls && (*tls)->not_after() < std::chrono::system_clock::now())
       print_warning("tls: the certificate has expired (tls.certificate)");
-  }
-  if (const auto wrong = server::check_proof_files(server.auth)) {
-    print_line(stderr, "hearth: " + wrong->message);
-    return kExitBadUsage;
   }
   for (const server::ConfigWarning& warning : server::config_warnings(config))
     print_warning(to_string(warning));
@@ -207,7 +208,11 @@ int run(const ServeCommand& command) {
     std::fputs(mistakes_text(loaded.error()).c_str(), stderr);
     return kExitBadUsage;
   }
-  if (command.check_config) return check_beside_mistakes(*loaded);
+  if (const auto mistakes = mistakes_in_named_files(loaded->server); !mistakes.empty()) {
+    for (const std::string& mistake : mistakes) print_line(stderr, "hearth: " + mistake);
+    return kExitBadUsage;
+  }
+  if (command.check_config) return tell_warnings(*loaded);
   // Comes before the first file: only the server's user may read its files, whatever mask the
   // parent had, also in a data directory that other users may enter.
   ::umask(077);

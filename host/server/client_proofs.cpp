@@ -144,8 +144,8 @@ void refresh_proofs(ClientProofs& proofs, const config::AuthConfig& settings,
   }
 }
 
-std::optional<Error> check_proof_files(const config::AuthConfig& settings) {
-  std::optional<Error> wrong;
+std::vector<std::string> mistakes_in_proof_files(const config::AuthConfig& settings) {
+  std::vector<std::string> wrong;
   const auth::ProofSources sources = sources_of(settings);
   const auto look = [&wrong](const auth::ProofSources::Read& read, std::string_view key,
                              const auto& parse) {
@@ -157,7 +157,7 @@ std::optional<Error> check_proof_files(const config::AuthConfig& settings) {
       } else if (const auto parsed = parse(*text); !parsed) {
         reason = parsed.error().message;
       }
-      if (!reason.empty()) wrong = Error{Errc::kInvalidArgument, std::string(key) + ": " + reason};
+      if (!reason.empty()) wrong.push_back(std::string(key) + ": " + reason);
     });
   };
   look(sources.tokens, "auth.token_file", auth::BearerTokens::parse);

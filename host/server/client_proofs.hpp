@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace hearth::server {
 
@@ -82,7 +83,7 @@ class ClientProofs {
 void refresh_proofs(ClientProofs& proofs, const config::AuthConfig& settings,
                     runtime::Runtime& runtime, Logger& logger);
 
-// What is wrong with the files that `settings` names; absent if they are right.
-[[nodiscard]] std::optional<Error> check_proof_files(const config::AuthConfig& settings);
+// What is wrong with the files that `settings` names, with the name of the setting.
+[[nodiscard]] std::vector<std::string> mistakes_in_proof_files(const config::AuthConfig& settings);
 
 }  // namespace hearth::server

@@ -208,9 +208,9 @@ TEST_F(AdminTest, WithoutAServerCommandsSaySo) {
 
 TEST_F(AdminTest, ATokenOfOnesOwnIsUsed) {
   put("hearth.yaml", "admin: {token_file: secret}\n");
-  const auto failed = serve({"--config", "hearth.yaml"});
-  EXPECT_EQ(failed->wait(), kFailed);
-  EXPECT_TRUE(contains(failed->log(), "the administrators' token cannot be used"));
+  const auto refused = serve({"--config", "hearth.yaml"});
+  EXPECT_EQ(refused->wait(), kBadUsage);
+  EXPECT_TRUE(contains(refused->log(), "admin.token_file: cannot open"));
   put("secret", "a-token-of-my-own\n");
   start();
   EXPECT_FALSE(fs::exists(root_ / "data" / "admin.token"));

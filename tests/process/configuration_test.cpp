@@ -202,5 +202,27 @@ TEST_F(ConfigurationTest, HelpAndVersionAreAnswers) {
   }
 }
 
+TEST_F(ConfigurationTest, EachFileThatIsNamedAndCannotBeUsedIsToldAtOnceAndNothingStarts) {
+  put("hearth.yaml",
+      "admin: {token_file: none-1}\nobjects: {token_file: none-2}\n"
+      "tls: {certificate: none-3, key: none-3}\n"
+      "auth: {type: jwt, token_file: none-4, keys_file: none-5, issuer: i, audience: [a]}\n"
+      "egress: {ca_file: none-6}\n");
+  for (const bool only_checks : {true, false}) {
+    std::vector<std::string> arguments{"serve", "--config", "hearth.yaml", "--listen",
+                                       "127.0.0.1:0"};
+    if (only_checks) arguments.emplace_back("--check-config");
+    const auto server = run(arguments);
+    EXPECT_EQ(server->wait(), kBadUsage);
+    for (const char* const setting : {"admin.token_file: ", "objects.token_file: ", "tls: ",
+                                      "auth.token_file: ", "auth.keys_file: ", "egress.ca_file: "})
+      EXPECT_NE(server->log().find(std::string("hearth: ") + setting), std::string::npos)
+          << setting << '\n'
+          << server->log();
+    EXPECT_EQ(server->out(), "");
+    EXPECT_FALSE(std::filesystem::exists(root_ / "data"));
+  }
+}
+
 }  // namespace
 }  // namespace hearth::testing

@@ -105,7 +105,7 @@ TEST_F(TlsTest, MistakesAreToldBeforeTheStartAndAtIt) {
   ::chmod((root_ / "tls/live.key").c_str(), 0644);
   EXPECT_TRUE(contains(refused(check, kBadUsage), "hearth: tls: the key",
                        "others have access to it: chmod 600"));
-  const std::string why_not = refused(start);
+  const std::string why_not = refused(start, kBadUsage);
   EXPECT_TRUE(contains(why_not, "tls: the key"));
   EXPECT_TRUE(lacks(why_not, "Give HOST:PORT"));
 

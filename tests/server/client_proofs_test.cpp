@@ -124,17 +124,18 @@ TEST_F(ClientProofsTest, AFileOfNoUseStopsTheStartAndSaysWhich) {
       const auto proofs = open(settings);
       ASSERT_FALSE(proofs);
       EXPECT_EQ(proofs.error().message.find(name), 0U) << proofs.error().message;
-      const auto wrong = check_proof_files(settings);
-      ASSERT_TRUE(wrong);
-      EXPECT_EQ(wrong->message.find(name), 0U) << wrong->message;
-      EXPECT_EQ(wrong->message.find("secret-text"), std::string::npos);
+      const auto wrong = mistakes_in_proof_files(settings);
+      ASSERT_EQ(wrong.size(), 1U);
+      EXPECT_EQ(wrong[0].find(name), 0U) << wrong[0];
+      EXPECT_EQ(wrong[0].find("secret-text"), std::string::npos);
     }
   }
   config::AuthConfig missing;
   missing.keys_file = directory_.path() / "nothing";
   EXPECT_FALSE(open(missing));
-  EXPECT_TRUE(check_proof_files(missing));
-  EXPECT_FALSE(check_proof_files({}));
+  missing.token_file = missing.keys_file;
+  EXPECT_EQ(mistakes_in_proof_files(missing).size(), 2U);
+  EXPECT_TRUE(mistakes_in_proof_files({}).empty());
 }
 
 TEST_F(ClientProofsTest, KeysOfAUrlAreDownloaded) {
