@@ -375,11 +375,17 @@ AdminOutput destroy(const Asker& asker) {
 // Prints only the result, so that programs can use it.
 AdminOutput call_object(const Asker& asker) {
   const AdminCommand& command = asker.command;
-  return asker.ask("POST",
-                   "/objects/" + url_encoded(command.agent_class) + "/" +
-                       url_encoded(command.name) + "/call/" + url_encoded(command.method),
-                   command.arguments,
-                   [](const Json& answer) { return as_json(answer.value("result", Json())); });
+  AdminOutput output =
+      asker.ask("POST",
+                "/objects/" + url_encoded(command.agent_class) + "/" + url_encoded(command.name) +
+                    "/call/" + url_encoded(command.method),
+                command.arguments,
+                [](const Json& answer) { return as_json(answer.value("result", Json())); });
+  // `auth` alone asks for a client's token, which a command does not have.
+  if (output.err.ends_with("(unauthorized)\n"))
+    output.err +=
+        "hearth: to call objects that ask for a token (auth.type), set objects.token_file\n";
+  return output;
 }
 
 AdminOutput show_why(const Asker& asker) {

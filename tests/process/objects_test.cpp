@@ -352,5 +352,23 @@ TEST_F(ObjectsTest, NoClassOfObjectsTakesThePathOfTheDefinitions) {
       << "it may have agents";
 }
 
+// The command has the administrators' token, and no token of a client.
+TEST_F(ObjectsTest, ACallByACommandWhereClientsNeedTokensSaysWhatToSet) {
+  put("tokens", "0123456789abcdef\n");
+  put("key", "0123456789abcdef-of-objects\n");
+  const std::string auth = "auth: {type: token, token_file: tokens}\n";
+  start(auth);
+  const auto refused = run({"call", "counter", "a", "increment"});
+  EXPECT_EQ(refused->wait(), kFailed);
+  EXPECT_NE(refused->log().find("(auth.type), set objects.token_file"), std::string::npos)
+      << refused->log();
+  EXPECT_EQ(server_->stop(), kClean);
+  start(auth + "objects: {token_file: key}\n");
+  const auto called = run({"call", "counter", "a", "increment"});
+  EXPECT_EQ(called->wait(), kClean) << called->log();
+  EXPECT_EQ(called->out(), "1\n");
+  EXPECT_EQ(server_->stop(), kClean);
+}
+
 }  // namespace
 }  // namespace hearth::testing
