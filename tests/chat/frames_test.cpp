@@ -479,5 +479,44 @@ TEST_P(TwoThingsAtOnceTest, AnAnswerThatIsTooLargeToBeStoredEndsOnlyItsTurn) {
   EXPECT_EQ(transcript_of(agent).size(), 3U);
 }
 
+// A host that begins no fiber.
+TEST_P(ClientRulesTest, C10_AMessageThatNoFiberCanAnswerIsRefusedWithAFrame) {
+  model.then_all({asks("where", {{"a", 1}}), says({"In Rome."}), says({"ok"})});
+  ChatClient client(support);
+  client.ask_where("r1", "where am I?");
+  wait(seconds(1));
+  host.fail_start_fiber(HEARTH_E_LIMIT);
+  client.answer(calls_of(transcript_of(support)[1]).at(0).at("toolCallId"), "Rome");
+  say(client, "r2", "hi", seconds(1));
+  const std::string busy = "The chat is too busy to answer. Send it again later.";
+  EXPECT_EQ(client.done("r2").value("body", ""), busy);
+  EXPECT_EQ(client.done("r2").value("error", false), true);
+  const auto refused = support.request("POST", "/agents/support/a/chat", to_text({{"text", "x"}}));
+  EXPECT_EQ(refused.status, 429U);
+  EXPECT_TRUE(has(refused.body, busy));
+  const std::vector<std::string> texts = {"where am I?", "", "hi"};
+  EXPECT_EQ(texts_of(support), texts);
+  support.kill();
+  EXPECT_EQ(texts_of(support), texts) << "it starts";
+  host.fail_start_fiber(HEARTH_OK);
+  ChatClient back(support);
+  say(back, "r2", "hi", seconds(1));
+  EXPECT_EQ(back.outcome("r2"), "completed");
+  EXPECT_EQ(texts_of(support), (std::vector<std::string>{"where am I?", "In Rome.", "hi", "ok"}));
+}
+
+TEST(FiberRecordsTest, ThoseOfTurnsLeaveRoomForOtherFibers) {
+  Stage own(ScriptedModel::kDialects[0]);
+  auto agent = own.make();
+  ChatClient client(agent);
+  for (int turn = 0; turn < 55; ++turn) {
+    own.model.then({"ok"});
+    own.say(client, "r" + std::to_string(turn), "hi", std::chrono::milliseconds(100));
+  }
+  EXPECT_EQ(client.outcome("r54"), "completed");
+  EXPECT_EQ(agent.call("notes", "end").size(), 55U);
+  EXPECT_LT(agent.fiber_records().size(), 50U);
+}
+
 }  // namespace
 }  // namespace hearth::chat

@@ -152,5 +152,19 @@ TEST_F(ChatsTest, WhyNamesTheApprovalOrTheClientThatIsMissingAlsoColdAndWithoutT
       contains(refused({"stuck", "talks", "--all"}, kBadUsage), "a CLASS or --all, not both"));
 }
 
+TEST_F(ChatsTest, TheRecordsOfItsTurnsNeverStopAChat) {
+  EXPECT_EQ(server_->stop(), kClean);
+  put("classes/talks.yaml",
+      read_file(root_ / "classes/talks.yaml", 4096).value() + "fibers: {max_records: 3}\n");
+  server_ = start();
+  for (int turn = 0; turn < 8; ++turn) {
+    say("d", R"([[{"words":2}]])");
+    (void)clients_.back()->read_until(R"("outcome":"completed")");
+  }
+  EXPECT_EQ(server_->stop(), kClean);
+  server_ = start();
+  EXPECT_EQ(chat("d", "idle").at("messages"), 16);
+}
+
 }  // namespace
 }  // namespace hearth::testing

@@ -17,6 +17,7 @@ namespace hearth::chat {
 // Longer frames and bodies are parsed on another thread.
 inline constexpr std::size_t kParsedHere = std::size_t{256} << 10;
 inline constexpr const char* kTooManyTurns = "Too many messages wait for an answer.";
+inline constexpr const char* kNoFiber = "The chat is too busy to answer. Send it again later.";
 
 // The text of an author, also of another agent's. That of the host may have names and addresses.
 [[nodiscard]] bool is_for_clients(const std::exception& error);
@@ -101,8 +102,13 @@ struct Chat {
   Task<void> set_messages(Connection client, SetMessages frame, SentList sent);
   void handle_now(const Connection& client, const ClientFrame& frame);
   void refuse(const Connection& client, const Refusal& refusal);
-  // The first turn of the line runs, if none does.
-  void start_head();
+  // The first turn of the line runs, if none does. False: the agent has too many fibers now, and
+  // the line waits for the end of a turn, a message or a start.
+  bool start_head();
+  // Removes some of the oldest records of ended turns, and says how many.
+  std::uint64_t drop_records();
+  // The records that are kept for people leave room for other fibers of the agent.
+  void bound_records();
   // A turn is over, of whatever outcome, and clients get to know.
   void show_skipped(const std::vector<TurnInLine>& turns);
   bool cancel(std::string_view id);
@@ -118,7 +124,7 @@ struct Chat {
               const Json& tools, const std::function<Answer(Json&)>& change);
   // The turn's id.
   // Failure   Error: INVALID (a message that cannot be stored, or of a client with an id that is
-  //           there), LIMIT (too many turns wait); nothing has changed
+  //           there), LIMIT (too many turns wait, or fibers exist); nothing has changed
   std::string start(TurnRequest request, std::vector<Json> messages,
                     Origin origin = Origin::kAgent);
 

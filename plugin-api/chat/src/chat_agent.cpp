@@ -300,11 +300,7 @@ Task<void> ChatAgent::on_fiber_complete(const FiberRecord& fiber) {
     auto telling = on_turn_end(end_of(*turn, begun().transcript));
     co_await std::move(telling);
   }
-  FiberFilter old;
-  old.statuses = {FiberStatus::kCompleted, FiberStatus::kError, FiberStatus::kAborted};
-  old.name = "chat.turn";
-  old.before = now() - std::chrono::hours(1);
-  delete_fibers(old);
+  begun().bound_records();
 }
 
 }  // namespace hearth

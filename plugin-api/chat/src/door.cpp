@@ -88,7 +88,8 @@ Task<Response> Chat::serve(const Request& request) {
   } catch (const Error& error) {
     fault = error.what();
   }
-  if (!fault.empty()) co_return refuse_request(fault, fault == kTooManyTurns ? 429 : 400);
+  if (!fault.empty())
+    co_return refuse_request(fault, fault == kTooManyTurns || fault == kNoFiber ? 429 : 400);
   co_return co_await stream_turn(request, id);
 }
 

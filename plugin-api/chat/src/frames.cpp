@@ -11,6 +11,14 @@ namespace hearth::chat {
 namespace {
 
 constexpr const char* kReadonly = "This client may only read.";
+constexpr std::uint32_t kKeptRecords = 50;
+
+FiberFilter ended_turns() {
+  FiberFilter ended;
+  ended.statuses = {FiberStatus::kCompleted, FiberStatus::kError, FiberStatus::kAborted};
+  ended.name = "chat.turn";
+  return ended;
+}
 
 std::vector<std::string> trailing_user_ids(const Json& messages) {
   std::vector<std::string> ids;
@@ -70,13 +78,38 @@ Task<Prepared> Chat::prepare(Json messages) {
 
 // ---- the line -----------------------------------------------------------------------------------
 
-void Chat::start_head() {
+bool Chat::start_head() {
   const std::optional<Head> head = turns.head();
-  if (!head || head->is_running) return;
+  if (!head || head->is_running) return true;
   FiberOptions fiber;
   fiber.key = "chat:" + head->id;
   fiber.keep_record = true;  // only then a dead one is reported
-  agent.start_fiber("chat.turn", Json{{"turn", head->id}}, fiber);
+  std::string why_not;
+  const auto begins = [&] {
+    try {
+      agent.start_fiber("chat.turn", Json{{"turn", head->id}}, fiber);
+      return true;
+    } catch (const HostError& error) {
+      if (error.code() != HEARTH_E_LIMIT) throw;
+      why_not = error.what();
+      return false;
+    }
+  };
+  if (begins() || (drop_records() > 0 && begins())) return true;
+  agent.log.warn("chat: turn ", head->id, " cannot begin yet: ", why_not);
+  return false;
+}
+
+std::uint64_t Chat::drop_records() {
+  FiberFilter oldest = ended_turns();
+  oldest.limit = kKeptRecords / 2;
+  return agent.delete_fibers(oldest);
+}
+
+void Chat::bound_records() {
+  FiberFilter all = ended_turns();
+  all.limit = kKeptRecords;
+  if (agent.list_fibers(all).size() == kKeptRecords) drop_records();
 }
 
 void Chat::show_skipped(const std::vector<TurnInLine>& skipped) {
@@ -134,18 +167,23 @@ std::string Chat::start(TurnRequest request, std::vector<Json> messages, Origin 
   const Accepted accepted = turns.accept(request, options.line(), agent.now());
   if (accepted.place == Place::kFull) throw Error(HEARTH_E_LIMIT, kTooManyTurns);
   if (accepted.place == Place::kKnown) return accepted.id;
+  std::vector<std::string> added;
   for (const Json& message : messages) {
     const std::string& id = parts::text(message, "id");
-    const bool is_there = std::ranges::find(used, id) != used.end() || transcript.find(id);
-    if (origin == Origin::kClient && is_there)
+    const bool is_stored = transcript.find(id).has_value();
+    if (origin == Origin::kClient && (is_stored || std::ranges::find(used, id) != used.end()))
       throw Error(HEARTH_E_INVALID, "There is a message with this id already.");
     transcript.put(message);
+    if (!is_stored) added.push_back(id);
   }
   together.commit();
   show_skipped(accepted.skipped);
   if (!messages.empty()) streams.show_messages();
-  start_head();
-  return accepted.id;
+  if (start_head()) return accepted.id;
+  if (accepted.place == Place::kQueued) turns.take_back(accepted.id);
+  for (const std::string& id : added) transcript.remove(id);
+  if (!added.empty()) streams.show_messages();
+  throw Error(HEARTH_E_LIMIT, kNoFiber);
 }
 
 // ---- frames -------------------------------------------------------------------------------------
@@ -221,7 +259,10 @@ Task<void> Chat::accept(Connection client, ChatRequest request, SentList sent) {
   together.commit();
   show_skipped(accepted.skipped);
   streams.show_list_of(client);
-  start_head();
+  if (start_head()) co_return;
+  turns.take_back(request.id);
+  changed.notify();
+  client.send(refusal_frame({request.id, kNoFiber}));
 }
 
 Task<void> Chat::set_messages(Connection client, SetMessages frame, SentList sent) {

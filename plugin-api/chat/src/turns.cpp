@@ -322,6 +322,10 @@ Cancelled Turns::cancel(std::string_view id, Time now) {
   return Cancelled::kStopping;
 }
 
+void Turns::take_back(std::string_view id) {
+  agent_.sql("DELETE FROM chat_turns WHERE id = ? AND state = 'queued'", id);
+}
+
 std::vector<TurnInLine> Turns::clear(Time now) {
   std::vector<TurnInLine> gone = line();
   agent_.sql(

@@ -158,6 +158,8 @@ class Turns {
   bool end(std::string_view id, TurnState outcome, std::string_view error, Time now);
 
   Cancelled cancel(std::string_view id, Time now);
+  // A turn that waits was never accepted: its id and key are free.
+  void take_back(std::string_view id);
   // Ends what runs as aborted and what waits as skipped, and forgets all but ids and outcomes: to
   // the line and to clients, no turn has begun yet. Gives those that ran or waited.
   std::vector<TurnInLine> clear(Time now);
