@@ -518,5 +518,56 @@ TEST(FiberRecordsTest, ThoseOfTurnsLeaveRoomForOtherFibers) {
   EXPECT_LT(agent.fiber_records().size(), 50U);
 }
 
+// As useAgentChat sends an error: it asks for no continuation.
+Json failed(const Json& call) {
+  return {{"type", "cf_agent_tool_result"},
+          {"toolCallId", call.at("toolCallId")},
+          {"toolName", "where"},
+          {"state", "output-error"},
+          {"errorText", "no signal"},
+          {"autoContinue", false}};
+}
+
+TEST_P(ClientRulesTest, C32_ABatchContinuesIfOneOfItsResultsAsksForIt) {
+  struct Row {
+    const char* name;
+    bool first_is_ok;  // and asks to go on
+    bool second_is_ok;
+    bool is_killed;  // between the two
+    bool is_over;    // the user has gone on
+    std::size_t requests;
+  };
+  const std::vector<Row> rows = {
+      {"a result, an error", true, false, false, false, 2},
+      {"an error, a result", false, true, false, false, 2},
+      {"two errors", false, false, false, false, 1},
+      {"a restart", true, false, true, false, 2},
+      {"another message", true, false, false, true, 2},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.name);
+    Stage own(GetParam());
+    auto agent = own.make();
+    own.model.then_all({both(asks("where", {{"a", 1}}), asks("where", {{"a", 2}})), says({"ok"})});
+    ChatClient client(agent);
+    client.ask_where("r1", "where are we?");
+    own.wait(seconds(1));
+    const std::vector<Json> calls = calls_of(transcript_of(agent)[1]);
+    ASSERT_EQ(calls.size(), 2U);
+    const auto answer = [&](ChatClient& tab, const Json& call, bool is_ok) {
+      if (is_ok) tab.answer(call.at("toolCallId"), "Rome");
+      if (!is_ok) tab.send(failed(call));
+      own.wait(seconds(1));
+    };
+    answer(client, calls[0], row.first_is_ok);
+    EXPECT_EQ(own.model.requests().size(), 1U);
+    if (row.is_killed) agent.kill();
+    ChatClient back(agent);
+    if (row.is_over) own.say(back, "r2", "never mind", seconds(1));
+    answer(back, calls[1], row.second_is_ok);
+    EXPECT_EQ(own.model.requests().size(), row.requests);
+  }
+}
+
 }  // namespace
 }  // namespace hearth::chat

@@ -163,6 +163,9 @@ struct Chat {
   RecoveryContext context_of(const RunningTurn& turn);
 
   static constexpr const char* kToolsKey = "hearth.chat.tools";
+  // The answer in which a client wants to go on once all its calls have results. The next call of
+  // the model has them, so this is forgotten then, and with a clear.
+  static constexpr const char* kContinuesKey = "hearth.chat.continues";
 
   ChatAgent& agent;
   ChatOptions options;

@@ -135,6 +135,7 @@ void Chat::clear(const std::optional<Connection>& except) {
   const std::vector<TurnInLine> gone = turns.clear(agent.now());
   transcript.clear();
   history.forget_summary();
+  agent.kv().remove(kContinuesKey);
   log.drop_others({}, {});
   if (running != nullptr) std::exchange(running, nullptr)->stop().request_stop();
   streams.show_clear(except);
@@ -297,13 +298,18 @@ void Chat::answer(const Connection& client, const std::string& call, bool auto_c
   if (answered != Answer::kTaken || !message) return;
   streams.show_update(*message);
   changed.notify();
+  const std::string& id = parts::text(*message, "id");
+  if (is_pending(*message)) {  // one of the batch that asks to go on is enough
+    if (auto_continue) agent.kv().put(kContinuesKey, Json(id));
+    return;
+  }
   // A turn that runs goes on with the answer itself.
-  if (!auto_continue || is_pending(*message)) return;
+  if (!auto_continue && agent.kv().get<std::string>(kContinuesKey) != id) return;
   TurnRequest turn{.id = agent.uuid(),
                    .kind = TurnKind::kContinuation,
                    .client_tools = tools,
                    .owner = client.id(),
-                   .message_id = parts::text(*message, "id")};
+                   .message_id = id};
   turns.accept(turn, options.line(), agent.now());
   start_head();
 }

@@ -257,6 +257,7 @@ Task<void> Turn::reserve_call(const HttpCall& request, std::string purpose) {
   turn.plan.earlier_calls = static_cast<std::uint64_t>(
       std::ranges::count_if(parts::of(running_.message()), is_tool_part));
   turn.plan.finish_reason.clear();
+  if (turn.plan.purpose.empty()) chat_.agent.kv().remove(Chat::kContinuesKey);
   running_.save();
 }
 
