@@ -569,5 +569,23 @@ TEST_P(ClientRulesTest, C32_ABatchContinuesIfOneOfItsResultsAsksForIt) {
   }
 }
 
+TEST(LargeResultTest, AResultThatTheMessageHasNoRoomForIsAFailureOfItsCall) {
+  Scripted three = asks("where", {{"a", 1}});
+  for (int i = 2; i <= 3; ++i) three = both(three, asks("where", {{"a", i}}));
+  Stage own(ScriptedModel::kDialects[0]);
+  auto agent = own.make();
+  own.model.then_all({three, says({"ok"})});
+  ChatClient client(agent);
+  client.ask_where("r1", "where are we?");
+  own.wait(seconds(1));
+  for (const Json& call : calls_of(transcript_of(agent)[1]))
+    client.answer(call.at("toolCallId"), std::string(std::size_t{6} << 20, 'x'));
+  own.wait(seconds(5));
+  const std::vector<Json> calls = calls_of(transcript_of(agent)[1]);
+  ASSERT_EQ(calls.size(), 3U);
+  EXPECT_EQ(calls[2].value("errorText", ""), "The result is too large.");
+  EXPECT_EQ(own.model.requests().size(), 2U);
+}
+
 }  // namespace
 }  // namespace hearth::chat

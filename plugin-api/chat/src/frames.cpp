@@ -289,10 +289,13 @@ void Chat::answer(const Connection& client, const std::string& call, bool auto_c
   } else if (answered == Answer::kNoCall) {
     message = transcript.find_call(call);
     if (message) answered = change(*message);
-    if (answered == Answer::kTaken) {
+    if (answered == Answer::kTaken) clean(*message);
+    if (answered == Answer::kTaken && to_text(*message).size() > kMaxMessageBytes) {
+      message = transcript.find_call(call);  // the batch goes on
+      std::ignore = fail_call(*message, call, "The result is too large.");
       clean(*message);
-      transcript.put(*message);
     }
+    if (answered == Answer::kTaken) transcript.put(*message);
   }
   if (answered == Answer::kNoCall) agent.log.info("chat: an answer to a call that does not exist");
   if (answered != Answer::kTaken || !message) return;
