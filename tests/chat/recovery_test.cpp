@@ -259,5 +259,15 @@ TEST(RecoveryTest, C42_OnlyWhatCanBeUsedAgainIsProgress) {
   }
 }
 
+TEST(RecoveryTest, C41_AClockThatHasGoneBackCountsFromThen) {
+  InterruptedTurn turn;
+  turn.config.max_attempts = 3;
+  EXPECT_EQ(outcomes(turn, Trigger::kRestart, {0, -3600, -3571, -3570, -3540}),
+            "1 1 1 2 max_attempts_exceeded");
+  turn.config.max_attempts = 10;
+  EXPECT_EQ(outcomes(turn, Trigger::kRestart, {0, -3600, -3300, -3299}),
+            "1 1 2 no_progress_timeout");
+}
+
 }  // namespace
 }  // namespace hearth::chat

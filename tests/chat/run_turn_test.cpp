@@ -415,5 +415,21 @@ TEST_P(RecoveryOfTurnsTest, ATurnOfTheAgentsCodeHasAKeyAndCanBeWaitedFor) {
   EXPECT_EQ(transcript_of(support).size(), 2U);
 }
 
+TEST_P(RecoveryOfTurnsTest, AClockThatGoesBackHoldsUpNoMessage) {
+  for (const char* const line : {"queue", "debounce"}) {
+    SCOPED_TRACE(line);
+    Stage own(GetParam());
+    auto agent = own.make({{"concurrency", line}});
+    own.model.then_all({says({"one"}, seconds(5)), says({"two"}), says({"three"})});
+    ChatClient client = own.talk(agent, "first", seconds(1));
+    own.say(client, "r2", "second", milliseconds(100));
+    own.host.set_wall(agent.as<Support>().now() - std::chrono::hours(1));
+    own.wait(seconds(10), client);
+    EXPECT_EQ(client.shown("r2"), "two");
+    own.say(client, "r3", "third", seconds(1));
+    EXPECT_EQ(client.shown("r3"), "three");
+  }
+}
+
 }  // namespace
 }  // namespace hearth::chat

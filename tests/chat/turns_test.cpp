@@ -99,7 +99,7 @@ TEST_F(TurnsTest, ATurnBeginsWhenItsTimeHasCome) {
   accept({.id = "c1", .kind = TurnKind::kContinuation, .owner = "tab1", .message_id = "a1"});
   accept({.id = "t2"});
   const Time at = now_ + kCoalesce;
-  EXPECT_EQ(turns().head()->not_before, at);
+  EXPECT_EQ(record("c1").not_before, at);
   EXPECT_FALSE(turns().begin("c1", at - milliseconds(1)));
   EXPECT_FALSE(turns().begin("t2", at)) << "it waits behind the continuation";
 
@@ -343,6 +343,31 @@ TEST_F(TurnsTest, WhatIsTooLargeIsRefused) {
   EXPECT_EQ(error_of([&] { turns().save(turn); }), HEARTH_E_LIMIT);
   turn.stash = text_of('s', kMaxStashBytes - 2);
   EXPECT_TRUE(turns().save(turn));
+}
+
+TEST_F(TurnsTest, AClockThatHasGoneBackProlongsNoWait) {
+  using std::chrono::hours;
+  const Time then = now_;
+  for (const milliseconds back : {milliseconds(1), milliseconds(hours(1))}) {
+    SCOPED_TRACE(back.count());
+    const std::string id = "of" + std::to_string(back.count());
+    now_ = then;
+    accept({.id = id + "plain"});
+    EXPECT_TRUE(turns().begin(id + "plain", then - back));
+    accept({.id = id + "late"}, LinePolicy::kDebounce);
+    end(id + "plain", TurnState::kCompleted);
+    EXPECT_FALSE(turns().begin(id + "late", then)) << "its time has not come";
+    EXPECT_TRUE(turns().begin(id + "late", then - back));
+    end(id + "late", TurnState::kCompleted);
+
+    // One that was joined long after it was made waits since then.
+    accept({.id = id + "goes_on", .kind = TurnKind::kContinuation, .message_id = "a"});
+    now_ += hours(2);
+    accept({.id = id + "joins", .kind = TurnKind::kContinuation, .message_id = "a"});
+    EXPECT_FALSE(turns().begin(id + "goes_on", now_));
+    EXPECT_TRUE(turns().begin(id + "goes_on", now_ - back));
+    end(id + "goes_on", TurnState::kCompleted);
+  }
 }
 
 }  // namespace

@@ -28,6 +28,9 @@ std::chrono::milliseconds delay(const Incident& incident, const Interruption& in
 }
 
 void count(Incident& incident, const Interruption& interruption, Time now) {
+  // The clock may have gone back.
+  incident.last_counted_ms = std::min(incident.last_counted_ms, unix_ms(now));
+  incident.last_progress_ms = std::min(incident.last_progress_ms, unix_ms(now));
   const bool is_first = incident.attempt == 0;
   if (is_first) {
     incident.first_seen_ms = unix_ms(now);

@@ -52,9 +52,10 @@ Task<void> Chat::run(std::string id, FiberContext& fiber) {
     const std::optional<TurnRecord> turn = turns.find(id);
     if (!turn) co_return;
     has_run = turn->state == TurnState::kRunning;
-    if (turn->ended || turns.begin(id, agent.now())) break;
-    if (const milliseconds left = turn->not_before - agent.now(); left > milliseconds(0)) {
-      co_await agent.sleep(left);
+    const Time now = agent.now();
+    if (turn->ended || turns.begin(id, now)) break;
+    if (turn->is_early(now)) {
+      co_await agent.sleep(turn->not_before - now);
     } else {  // another one is first
       auto waiting = changed.wait();
       co_await std::move(waiting);

@@ -138,6 +138,12 @@ std::string_view state_text(TurnState state) noexcept {
   return word_of(kStateTexts, state);
 }
 
+bool TurnRecord::is_early(Time now) const noexcept {
+  const bool may_be_joined = kind == TurnKind::kContinuation;  // which sets not_before anew
+  const Time set_at = may_be_joined ? not_before - kCoalesce : created;
+  return set_at <= now && now < not_before;
+}
+
 Turns::Turns(Agent& agent) : agent_(agent) {
   for (const char* const sql : kTurnTables) agent_.sql(sql);
 }
@@ -241,11 +247,11 @@ std::unordered_set<std::string> Turns::answered_before(const TurnRecord& turn) c
 std::optional<Head> Turns::head() const {
   const auto row = agent_
                        .sql(
-                           "SELECT id, state = 'running', not_before FROM chat_turns WHERE state "
+                           "SELECT id, state = 'running' FROM chat_turns WHERE state "
                            "IN ('queued', 'running') ORDER BY seq LIMIT 1")
-                       .optional<std::tuple<std::string, bool, std::int64_t>>();
+                       .optional<std::tuple<std::string, bool>>();
   if (!row) return std::nullopt;
-  return Head{std::get<0>(*row), std::get<1>(*row), unix_time(std::get<2>(*row))};
+  return Head{std::get<0>(*row), std::get<1>(*row)};
 }
 
 // ---- one turn -----------------------------------------------------------------------------------
@@ -266,7 +272,7 @@ bool Turns::begin(std::string_view id, Time now) {
   const std::optional<Head> first = head();
   if (!first || first->id != id) return false;
   if (first->is_running) return true;
-  if (first->not_before > now) return false;
+  if (const auto turn = find(id); !turn || turn->is_early(now)) return false;
   // The next turns that inherit do so from this one.
   agent_.sql(
       "UPDATE chat_turns SET body = NULL, client_tools = NULL WHERE seq = (SELECT seq FROM "

@@ -103,6 +103,9 @@ struct TurnRecord {
   CallPlan plan;
   Incident incident;
   Json stash = nullptr;  // of the author
+
+  // Whether `not_before` is to be waited for: not if the clock has gone back since it was set.
+  [[nodiscard]] bool is_early(Time now) const noexcept;
 };
 
 struct Accepted {
@@ -116,7 +119,6 @@ struct Accepted {
 struct Head {
   std::string id;
   bool is_running = false;
-  Time not_before = {};
 };
 
 enum class Cancelled : std::uint8_t {
