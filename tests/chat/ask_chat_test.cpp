@@ -198,5 +198,41 @@ TEST_P(AskChatTest, OnlyAgentsCallItsMethods) {
   EXPECT_EQ(transcript_of(desk), Json::array());
 }
 
+// Users write to both at once: neither question is in the chain of the other.
+TEST_P(TwinTest, ChatsThatAskEachOtherAtOnceDoNotWaitForEachOther) {
+  for (int moment = -1; moment < 12; ++moment) {
+    SCOPED_TRACE(moment);
+    Stage own(GetParam());
+    own.model.by_request([](std::string_view body) {
+      if (has_result(body)) return says({"I know no more."});
+      Scripted asking = asks("other", {{"text", "And you?"}});
+      asking.between = milliseconds(500);
+      return asking;
+    });
+    auto first = own.host.create<Twin>("a", own.model.options());
+    auto second = own.host.create<Twin>("b", own.model.options());
+    ChatClient of_first(first);
+    ChatClient of_second(second);
+    of_first.say("r1", "What?");
+    of_second.say("r2", "What?");
+    if (moment >= 0) {  // either or both are killed on the way
+      own.wait(milliseconds(250) * (1 + moment / 3));
+      if (moment % 3 != 1) first.kill();
+      if (moment % 3 != 0) second.kill();
+    }
+    own.wait(seconds(120));
+    bool is_refused = false;
+    for (auto* const chat : {&first, &second}) {
+      const Json stored = transcript_of(*chat);
+      std::ptrdiff_t answers = 0;
+      for (const Json& message : stored)
+        answers += message.at("role") == "assistant" && text_of(message) == "I know no more.";
+      EXPECT_EQ(answers * 2, std::ssize(stored)) << to_text(stored);
+      is_refused |= has(to_text(stored), "this chat waits for the answer of the one that asks it");
+    }
+    EXPECT_TRUE(is_refused);
+  }
+}
+
 }  // namespace
 }  // namespace hearth::chat

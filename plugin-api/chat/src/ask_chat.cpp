@@ -28,6 +28,23 @@ struct Followed {
   HEARTH_FIELDS(seq, chunk)
 };
 
+// One of the chats that a turn asks.
+class Asks {
+ public:
+  Asks(std::shared_ptr<AskedChats> all, std::string chat) : all_(std::move(all)) {
+    if (all_) at_ = all_->insert(std::move(chat));
+  }
+  ~Asks() {
+    if (all_) all_->erase(at_);
+  }
+  Asks(const Asks&) = delete;
+  Asks& operator=(const Asks&) = delete;
+
+ private:
+  std::shared_ptr<AskedChats> all_;
+  AskedChats::iterator at_;
+};
+
 class Asked {
  public:
   Asked(Agent& agent, AgentRef other, ToolCall call)
@@ -35,8 +52,9 @@ class Asked {
 
   Task<Json> run(std::string text) {
     // The ids of calls are the model's, and another turn may have the same.
-    auto starting = other_.call<std::string>("chat.start", text, call_.turn + ":" + call_.id,
-                                             call_.asked_by + asking_chat(agent_));
+    auto starting =
+        other_.call<std::string>("chat.start", text, call_.turn + ":" + call_.id,
+                                 call_.asked_by + asking_chat(agent_.class_name(), agent_.name()));
     turn_ = co_await starting;
     const std::stop_callback stops(call_.stop, std::function<void()>([this] { cancel(); }));
     heard_ = agent_.uptime();
@@ -109,14 +127,15 @@ class Asked {
 
 }  // namespace
 
-std::string asking_chat(Agent& agent) {
-  return std::string(agent.class_name()) + "/" + agent.name() + "\n";
+std::string asking_chat(std::string_view agent_class, std::string_view name) {
+  return std::string(agent_class) + "/" + std::string(name) + "\n";
 }
 
 Task<Json> ask_chat(Agent& agent, std::string agent_class, std::string name, Json input,
                     ToolCall call) {
   const std::string text = parts::text(input, "text");
   if (text.empty()) throw NotExecuted("input.text: missing, expected string", HEARTH_E_INVALID);
+  const Asks asks(call.asks, asking_chat(agent_class, name));  // before the other one may ask back
   Asked asked(agent, agent.agent(agent_class, name, {.timeout = kSilence}), std::move(call));
   auto running = asked.run(text);
   co_return co_await std::move(running);

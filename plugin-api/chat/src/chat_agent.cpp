@@ -237,7 +237,8 @@ std::string ChatAgent::start_for_agent(std::string text, std::string key,
                                        std::optional<std::string> asked_by) {
   require_agent();
   const std::string chain = "\n" + asked_by.value_or("");
-  if (chain.find("\n" + chat::asking_chat(*this)) != std::string::npos)
+  if (chain.find("\n" + chat::asking_chat(class_name(), name())) != std::string::npos ||
+      asks_caller(key))
     throw Error(HEARTH_E_INVALID, "this chat waits for the answer of the one that asks it");
   return begun().start({.id = {},
                         .kind = chat::TurnKind::kProgram,
@@ -272,6 +273,16 @@ bool ChatAgent::cancel_for_agent(std::string turn) {
 }
 
 // NOLINTEND(performance-unnecessary-value-param)
+
+// Whether the caller's turn with this key would wait behind one that waits for the caller.
+bool ChatAgent::asks_caller(std::string_view key) const {
+  const chat::RunningTurn* const turn = begun().running;
+  const std::optional<AgentCaller> caller = caller_agent();
+  if (turn == nullptr || !caller) return false;
+  if (!turn->asks->contains(chat::asking_chat(caller->class_name, caller->name))) return false;
+  const std::optional<chat::TurnRecord> known = begun().turns.find_key(key);
+  return !known || known->state == chat::TurnState::kQueued;
+}
 
 // Clients have frames, which the chat's own rules for clients are about.
 void ChatAgent::require_agent() const {

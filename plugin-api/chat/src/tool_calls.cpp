@@ -142,7 +142,8 @@ Task<Json> ToolCalls::call_output(std::string call, const Tool& tool, Json input
                                                             {"preliminary", true}});
                                           running_.write(std::move(chunks));
                                         },
-                                    .asked_by = running_.record().asked_by});
+                                    .asked_by = running_.record().asked_by,
+                                    .asks = running_.asks});
   };
   auto running = chat_.agent.operation(std::move(operation), act);
   co_return co_await std::move(running);

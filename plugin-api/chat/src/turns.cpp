@@ -260,6 +260,10 @@ std::optional<TurnRecord> Turns::find(std::string_view id) const {
   return first_record(agent_.sql(std::string(kColumns) + "WHERE id = ?", id));
 }
 
+std::optional<TurnRecord> Turns::find_key(std::string_view key) const {
+  return first_record(agent_.sql(std::string(kColumns) + "WHERE key = ?", key));
+}
+
 std::optional<TurnRecord> Turns::failed() const {
   std::optional<TurnRecord> last = first_record(
       agent_.sql(std::string(kColumns) +

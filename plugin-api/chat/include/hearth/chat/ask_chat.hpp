@@ -11,6 +11,7 @@
 #include <hearth/task.hpp>
 
 #include <string>
+#include <string_view>
 
 namespace hearth::chat {
 
@@ -21,7 +22,7 @@ namespace hearth::chat {
                                   Json input, ToolCall call);
 
 // The line of a chat in TurnRecord::asked_by.
-[[nodiscard]] std::string asking_chat(Agent& agent);
+[[nodiscard]] std::string asking_chat(std::string_view agent_class, std::string_view name);
 
 // Of {"text": "..."}.
 [[nodiscard]] Json ask_chat_schema();

@@ -172,7 +172,7 @@ class ChatAgent : public Agent {
   Task<void> on_fiber_complete(const FiberRecord& fiber) final;
   Task<void> run_chat_turn(Json input, FiberContext& fiber);
   // `asked_by`: the chats that wait for the answer, see TurnRecord.
-  // Failure   Error(FORBIDDEN): the caller is no agent; Error(INVALID): this chat waits for itself
+  // Failure   Error(FORBIDDEN): the caller is no agent; Error(INVALID): this chat waits for it
   std::string start_for_agent(std::string text, std::string key,
                               std::optional<std::string> asked_by);
   Task<Json> follow_for_agent(Stream& out, std::string turn, std::uint64_t seq);
@@ -182,6 +182,7 @@ class ChatAgent : public Agent {
   // A host may deliver events although the start has failed: Error(BUSY).
   [[nodiscard]] chat::Chat& begun() const;
   void require_agent() const;
+  [[nodiscard]] bool asks_caller(std::string_view key) const;
 
   std::unique_ptr<chat::Chat> chat_;
 };

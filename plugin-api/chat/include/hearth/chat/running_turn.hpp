@@ -8,12 +8,14 @@
 
 #include <hearth/chat/chunk_log.hpp>
 #include <hearth/chat/streams.hpp>
+#include <hearth/chat/tool.hpp>
 #include <hearth/chat/transcript.hpp>
 #include <hearth/chat/turns.hpp>
 #include <hearth/json.hpp>
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -58,6 +60,8 @@ class RunningTurn {
 
   // Whether answers of a cut call can be fetched on: then thoughts count as progress.
   bool keeps_all = false;
+  // Shared with the calls of its tools.
+  const std::shared_ptr<AskedChats> asks = std::make_shared<AskedChats>();
 
  private:
   void rebuild();

@@ -19,6 +19,8 @@
 #include <hearth/task.hpp>
 
 #include <functional>
+#include <memory>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -27,6 +29,9 @@
 
 namespace hearth::chat {
 
+// Chats whose answers a turn waits for, as asking_chat() writes them; one for each call.
+using AskedChats = std::multiset<std::string>;
+
 struct ToolCall {
   std::string id;        // of the call, as the model names it
   std::string turn;      // of the turn
@@ -34,7 +39,8 @@ struct ToolCall {
   std::stop_token stop;  // the user has stopped the turn
   // Shows clients what the tool has so far. The last such output is kept if the turn is stopped.
   std::function<void(Json preliminary)> show;
-  std::string asked_by = {};  // TurnRecord::asked_by, for ask_chat()
+  std::string asked_by = {};              // TurnRecord::asked_by, for ask_chat() ...
+  std::shared_ptr<AskedChats> asks = {};  // ... and those that the turn asks; null: not kept
 };
 
 struct ToolOptions {

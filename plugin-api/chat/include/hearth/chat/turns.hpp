@@ -139,6 +139,7 @@ class Turns {
   Accepted accept(const TurnRequest& request, const LineConfig& config, Time now);
 
   [[nodiscard]] std::optional<TurnRecord> find(std::string_view id) const;
+  [[nodiscard]] std::optional<TurnRecord> find_key(std::string_view key) const;
   // Running or waiting, in their order.
   [[nodiscard]] std::vector<TurnInLine> line() const;
   // The messages of turns before this one whose answers are in the transcript: a request may
