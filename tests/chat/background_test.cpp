@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hearth::chat {
@@ -301,6 +302,67 @@ TEST(OwnProviderTest, C36_AnAnswerThatAKillHasCutIsFetchedOnAsTheProviderSays) {
   EXPECT_TRUE(
       std::ranges::any_of(sent[1].headers, [](const auto& each) { return each.first == "X-Own"; }));
   EXPECT_EQ(agent.call("notes", "end"), Json::array({"completed"}));
+}
+
+// Not even its head comes.
+TEST_F(BackgroundTest, C36_WhatIsShownStaysWhenTheRequestForTheRestGetsNoAnswer) {
+  struct Row {
+    std::string name;
+    bool is_killed;
+    bool is_stopped;  // else it stalls
+    testing::FetchReply rest;
+    std::string text;
+  };
+  testing::FetchReply hangs;
+  hangs.after = std::chrono::hours(1);
+  testing::FetchReply refuses;
+  refuses.status = 0;
+  refuses.failure = testing::FetchReply::Failure();
+  const std::vector<Row> rows = {{"cut, stop", false, true, hangs, "one two "},
+                                 {"kill, stop", true, true, hangs, "one two "},
+                                 {"cut, stall", false, false, hangs, "one two anew"},
+                                 {"kill, stall", true, false, hangs, "one two anew"},
+                                 {"cut, unreachable", false, false, refuses, "one two three"},
+                                 {"kill, unreachable", true, false, refuses, "one two three"}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.name);
+    testing::Host own;
+    ScriptedModel scripted(own, "openai-responses");
+    bool has_asked = false;
+    own.on_fetch([&](const testing::SentRequest& request) {
+      testing::FetchReply reply = scripted.reply(request);
+      if (request.method == "GET" && !std::exchange(has_asked, true)) return row.rest;
+      if (row.is_killed || scripted.requests().size() > 1) return reply;
+      reply.pieces.resize(2);
+      reply.failure = {.phase = HEARTH_FETCH_PHASE_BODY, .sent = true};
+      return reply;
+    });
+    Json options = scripted.options();
+    options["background"] = true;
+    options["stall_timeout_ms"] = 60'000;
+    auto agent = own.create<Support>("a", options);
+    scripted.then(says({"one ", "two ", "three"}, seconds(10)));
+    scripted.then({"anew"});
+    ChatClient sender(agent);
+    sender.say("r1", "count");
+    own.advance(seconds(15));
+    if (row.is_killed) agent.kill();
+    ChatClient client(agent);
+    client.read();
+    own.advance(seconds(15));
+    if (row.is_stopped) client.send({{"type", "cf_agent_chat_request_cancel"}, {"id", "r1"}});
+    own.advance(seconds(200));
+    client.read();
+    const Json done = client.done("r1");
+    ASSERT_TRUE(done.is_object());
+    EXPECT_EQ(client.shown("r1"), row.text);
+    EXPECT_EQ(text_of(transcript_of(agent)[1]), row.text);
+    EXPECT_EQ(done.at("outcome"), row.is_stopped ? "aborted" : "completed");
+    const bool is_fetched = row.text == "one two three";
+    EXPECT_EQ(paid(scripted), row.is_stopped || is_fetched ? 1 : 2);
+    EXPECT_EQ(cancels(scripted), is_fetched ? 0U : 1U);
+    EXPECT_EQ(agent.call("unsettled"), 0);
+  }
 }
 
 }  // namespace

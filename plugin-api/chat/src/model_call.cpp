@@ -220,14 +220,21 @@ class Asking {
     request.stop = watch_->stop.get_token();
     request.rest = [this](const PartialAnswer& answer) { return rest_of(answer); };
     std::string how = "the stream ended without its last event";
+    bool is_answered = false;
     try {
       FetchResponse response = co_await agent_.fetch(std::move(request));
+      is_answered = true;
       if (response.status() >= 400) co_await refuse(response);
       co_await read(response);
     } catch (const FetchError& error) {
-      if (!error.sent() && error.phase() < FetchPhase::kBody) throw NotCalled(failure_of(error));
+      // Of a request for the rest the ledger has what came before: that call was made.
+      std::optional<PartialAnswer> stored;
+      if (!is_answered) stored = begun(attempt.id);
+      if (!stored && !error.sent() && error.phase() < FetchPhase::kBody)
+        throw NotCalled(failure_of(error));
       const bool was_stopped = watch_->stop.stop_requested();
       if (call_.is_resumable && !was_stopped) throw;
+      if (stored) reader_.feed_stored(*stored);
       how = error.what();
     }
     watch_->is_over = true;
@@ -250,6 +257,12 @@ class Asking {
     auto finishing = finish(agent_, provider_, call_, reader_, call_.stop, "the turn was stopped");
     co_await std::move(finishing);
     co_return reader_.outcome();
+  }
+  // The stored part of an answer whose head has come.
+  [[nodiscard]] std::optional<PartialAnswer> begun(const std::string& id) {
+    std::optional<PartialAnswer> stored = agent_.partial_answer(id);
+    if (stored && (stored->status == 0 || stored->status >= 400)) stored.reset();
+    return stored;
   }
   // After a crash in the middle of the answer.
   [[nodiscard]] ResumedFetch rest_of(const PartialAnswer& answer) const {
