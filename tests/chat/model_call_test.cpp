@@ -185,5 +185,34 @@ TEST_P(ModelCallTest, C49_PingsAreNoChunksAndAProviderThatOnlyPingsIsGivenUp) {
   EXPECT_LE(model.requests().size(), 13U);
 }
 
+// As of a base_url with http for https, or of a page to log in.
+TEST(RedirectionTest, ARedirectionEndsTheTurnAndCostsNothing) {
+  for (const unsigned status : {301U, 302U, 304U}) {
+    SCOPED_TRACE(status);
+    testing::Host host;
+    int requests = 0;
+    host.on_fetch([&](const testing::SentRequest& /*request*/) {
+      ++requests;
+      testing::FetchReply reply;
+      reply.status = status;
+      reply.headers = {{"Location", "https://127.0.0.1:1/v1"}, {"Content-Type", "text/html"}};
+      reply.body = "<html>moved</html>";
+      return reply;
+    });
+    auto agent = host.create<Support>("a", {{"base_url", "http://127.0.0.1:1/v1"}, {"model", "m"}});
+    ChatClient client(agent);
+    client.say("r1", "hi");
+    host.advance(seconds(600));
+    client.read();
+    EXPECT_EQ(requests, 1);
+    EXPECT_EQ(client.done("r1").at("body"), client_text(FailureKind::kInvalid));
+    EXPECT_EQ(agent.sql("SELECT json_extract(spent, '$.calls') FROM chat_turns"),
+              Json::array({Json::array({0})}));
+    EXPECT_TRUE(std::ranges::any_of(host.log(), [&](const std::string& line) {
+      return line.find("kind=invalid: HTTP " + std::to_string(status)) != std::string::npos;
+    }));
+  }
+}
+
 }  // namespace
 }  // namespace hearth::chat

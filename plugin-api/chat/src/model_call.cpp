@@ -73,6 +73,11 @@ FetchRequest request_for_events(const ModelCall& call, HttpCall http) {
   return request;
 }
 
+// A redirection is one too: the provider is not where base_url says. 0: no status has come.
+bool is_refusal(unsigned status) {
+  return status != 0 && (status < 200 || status >= 300);
+}
+
 Failure failure_of(const FetchError& error) {
   const bool may_pass = !error.is_final() || error.code() == HEARTH_E_CANCELLED;
   return {may_pass ? FailureKind::kTransient : FailureKind::kInvalid, error.what()};
@@ -224,7 +229,7 @@ class Asking {
     try {
       FetchResponse response = co_await agent_.fetch(std::move(request));
       is_answered = true;
-      if (response.status() >= 400) co_await refuse(response);
+      if (is_refusal(response.status())) co_await refuse(response);
       co_await read(response);
     } catch (const FetchError& error) {
       // Of a request for the rest the ledger has what came before: that call was made.
@@ -251,7 +256,7 @@ class Asking {
   // A crash came between the stop and the end of the call.
   Task<CallOutcome> stop(std::string id) {
     const std::optional<PartialAnswer> stored = agent_.partial_answer(id);
-    if (!stored || stored->status >= 400)
+    if (!stored || is_refusal(stored->status))
       throw NotCalled({FailureKind::kCut, "the turn was stopped"});
     reader_.feed_stored(*stored);
     auto finishing = finish(agent_, provider_, call_, reader_, call_.stop, "the turn was stopped");
@@ -261,7 +266,7 @@ class Asking {
   // The stored part of an answer whose head has come.
   [[nodiscard]] std::optional<PartialAnswer> begun(const std::string& id) {
     std::optional<PartialAnswer> stored = agent_.partial_answer(id);
-    if (stored && (stored->status == 0 || stored->status >= 400)) stored.reset();
+    if (stored && (stored->status == 0 || is_refusal(stored->status))) stored.reset();
     return stored;
   }
   // After a crash in the middle of the answer.
@@ -332,7 +337,7 @@ Task<Probed> look(Agent& agent, const Provider& provider, const ModelCall& call,
                   const TakeChunks& take, OperationAttempt attempt) {
   AnswerReader reader = reader_of(provider, call, take);
   const std::optional<PartialAnswer> stored = agent.partial_answer(attempt.id);
-  if (stored && stored->status >= 400) co_return Probed::not_executed();
+  if (stored && is_refusal(stored->status)) co_return Probed::not_executed();
   if (stored) reader.feed_stored(*stored);
   auto finishing = finish(agent, provider, call, reader, call.stop,
                           "the server stopped in the middle of the answer");
@@ -395,7 +400,7 @@ Task<std::optional<Usage>> drop_call(Agent& agent, const Provider& provider, Mod
   if (left.state == OperationState::kCompleted) co_return usage_of(agent, left);
   CallOutcome outcome;
   const std::optional<PartialAnswer> stored = agent.partial_answer(left.id);
-  const bool is_called = left.request && (!stored || stored->status < 400);
+  const bool is_called = left.request && (!stored || !is_refusal(stored->status));
   outcome.failure = failure_name(FailureKind::kCut);
   if (stored && is_called) {
     call.is_resumable = left.kind == kResumableKind;

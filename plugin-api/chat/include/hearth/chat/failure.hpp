@@ -44,8 +44,8 @@ inline constexpr std::size_t kMaxFailureText = 1000;
 // A sentence for clients, without anything that the provider has said.
 [[nodiscard]] std::string_view client_text(FailureKind kind) noexcept;
 
-// An answer with an HTTP status of 400 or more. `body` is JSON in one of the usual forms, or any
-// text. The headers x-should-retry, retry-after-ms and retry-after (seconds or a date) count.
+// An answer with an HTTP status other than 200 to 299. `body` is JSON in one of the usual forms, or
+// any text. The headers x-should-retry, retry-after-ms and retry-after (seconds or a date) count.
 [[nodiscard]] Failure classify(unsigned status, const HeaderList& headers, std::string_view body,
                                Time now);
 

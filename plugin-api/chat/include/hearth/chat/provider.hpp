@@ -53,7 +53,7 @@ class Provider {
   // An answer of status 200 that is one JSON body: from FollowUp::kPoll, or of a server that does
   // not stream. Adds what the answer does not have yet. The answer may not be whole after it.
   virtual void read_whole(const Json& body, ModelAnswer& answer) const;
-  // An answer of status 400 or more.
+  // An answer of a status other than 200 to 299.
   [[nodiscard]] virtual Failure failure(unsigned status, const HeaderList& headers,
                                         std::string_view body, Time now) const {
     return classify(status, headers, body, now);
