@@ -130,5 +130,37 @@ TEST(AnswerReaderTest, WhatTheLedgerHasIsReadAsItWasSent) {
   }
 }
 
+TEST(AnswerReaderTest, WhatNoMessageCanHoldFailsForGood) {
+  struct Row {
+    std::string name;
+    bool is_whole;
+    std::uint64_t used;
+    std::string shown;
+    bool fails;
+  };
+  const std::vector<Row> rows = {{"a stream", false, 0, "onetwo", true},
+                                 {"what the log has is in its message", false, 2, "", false},
+                                 {"one body", true, 0, "", true}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.name);
+    const WordByWord provider;
+    std::string shown;
+    const auto take = [&](const std::vector<Json>& chunks, std::uint64_t /*events*/) {
+      for (const Json& chunk : chunks)
+        if (chunk.at("type") == "text-delta") shown += chunk.at("delta").get<std::string>();
+    };
+    AnswerReader reader(provider, ModelAnswer("t_0"), row.used, take, 80);
+    const std::string large(row.used == 0 ? 100 : 1, '"');
+    if (row.is_whole)
+      reader.feed_whole(to_text({{"text", large}, {"done", true}}));
+    else
+      reader.feed("data: one\n\ndata: two\n\ndata: " + large + "\n\n");
+    EXPECT_EQ(shown, row.used == 0 ? row.shown : large);
+    EXPECT_EQ(reader.is_over(), row.fails);
+    reader.end("the end");
+    EXPECT_EQ(reader.outcome().failure, row.fails ? "invalid" : "cut");
+  }
+}
+
 }  // namespace
 }  // namespace hearth::chat

@@ -214,5 +214,35 @@ TEST(RedirectionTest, ARedirectionEndsTheTurnAndCostsNothing) {
   }
 }
 
+// The next call would have all of it in its prompt, and be paid for nothing.
+TEST_P(ModelCallTest, AnAnswerWithoutAnEndEndsItsTurnAndIsNotAskedToGoOn) {
+  for (const bool is_limited : {false, true}) {  // by the fetch, or by what a message can hold
+    SCOPED_TRACE(is_limited);
+    testing::Host own;
+    ScriptedModel scripted(own, GetParam());
+    own.on_fetch([&](const testing::SentRequest& request) {
+      testing::FetchReply reply = scripted.reply(request);
+      if (!is_limited) return reply;
+      reply.failure = {.code = HEARTH_E_LIMIT, .phase = HEARTH_FETCH_PHASE_BODY, .sent = true};
+      return reply;
+    });
+    auto agent = own.create<Support>("a", scripted.options());
+    const std::size_t bytes = is_limited ? 10 : 900'000;
+    scripted.then(cut(says(std::vector<std::string>(20, std::string(bytes, 'x')))));
+    ChatClient client(agent);
+    client.say("r1", "talk");
+    own.advance(seconds(600));
+    client.read();
+    EXPECT_EQ(scripted.requests().size(), 1U);
+    EXPECT_EQ(client.done("r1").at("outcome"), "error");
+    EXPECT_EQ(client.done("r1").at("body"), is_limited ? client_text(FailureKind::kInvalid)
+                                                       : "The answer is too large to be stored.");
+    const Json stored = transcript_of(agent);
+    ASSERT_EQ(stored.size(), 2U);
+    EXPECT_EQ(text_of(stored[1]), client.shown("r1"));
+    EXPECT_EQ(text_of(stored[1]).size(), is_limited ? 20 * bytes : 18 * bytes);
+  }
+}
+
 }  // namespace
 }  // namespace hearth::chat

@@ -17,6 +17,14 @@ std::string in_lower_case(std::string_view text) {
   return result;
 }
 
+// What a chunk adds to the text of its message, at most.
+std::size_t bytes_in_message(const Json& chunk) {
+  for (const char* const delta : {"delta", "inputTextDelta"})
+    if (const auto found = chunk.find(delta); found != chunk.end() && found->is_string())
+      return to_text(*found).size() - 2;  // the quotes
+  return to_text(chunk).size();
+}
+
 }  // namespace
 
 bool is_one_body(std::string_view content_type) {
@@ -35,8 +43,12 @@ Failure CallOutcome::as_failure() const {
 }
 
 AnswerReader::AnswerReader(const Provider& provider, ModelAnswer answer, std::uint64_t used_events,
-                           TakeChunks take)
-    : provider_(provider), take_(std::move(take)), answer_(std::move(answer)), used_(used_events) {}
+                           TakeChunks take, std::size_t room)
+    : provider_(provider),
+      take_(std::move(take)),
+      answer_(std::move(answer)),
+      used_(used_events),
+      room_(room) {}
 
 bool AnswerReader::feed(std::string_view bytes) {
   try {
@@ -80,15 +92,22 @@ void AnswerReader::end(std::string_view how) {
   hand_on();
 }
 
+void AnswerReader::fail(Failure failure) {
+  if (!failure_) failure_ = std::move(failure);
+}
+
 CallOutcome AnswerReader::outcome(bool is_stalled) const {
   CallOutcome outcome;
-  if (const auto& failure = answer_.failure(); failure && !answer_.is_whole()) {
+  std::optional<Failure> failure = failure_;
+  if (!failure && !answer_.is_whole()) failure = answer_.failure();
+  if (failure) {
     outcome.failure = failure_name(failure->kind);
     outcome.text = one_line(failure->text);
     if (failure->retry_after) outcome.retry_after_ms = failure->retry_after->count();
   }
   outcome.is_stalled = is_stalled;
   outcome.has_content = answer_.has_content();
+  outcome.is_too_large = is_too_large_;
   outcome.is_paused = answer_.is_paused();
   outcome.finish_reason = answer_.finish_reason();
   outcome.usage = answer_.usage();
@@ -98,8 +117,17 @@ CallOutcome AnswerReader::outcome(bool is_stalled) const {
 bool AnswerReader::count() {
   ++events_;
   std::vector<Json> chunks = answer_.take();
-  for (Json& chunk : chunks)
-    if (events_ > used_) append_chunk(chunks_, std::move(chunk));
+  for (Json& chunk : chunks) {
+    if (events_ <= used_) continue;
+    const std::size_t bytes = bytes_in_message(chunk);
+    if (bytes > room_) {
+      is_too_large_ = true;
+      fail({FailureKind::kInvalid, "the answer is too large to be stored"});
+    }
+    if (failure_) break;
+    room_ -= bytes;
+    append_chunk(chunks_, std::move(chunk));
+  }
   return !chunks.empty();
 }
 

@@ -185,6 +185,9 @@ struct Chat {
   Time last_refusal = {};
 };
 
+// The end of a turn whose message would be larger than a stored one may be.
+[[nodiscard]] TurnFailed too_large();
+
 // Makes a turn the one that runs.
 class Runs {
  public:

@@ -28,7 +28,7 @@ AnswerReader reader_of(const Provider& provider, const ModelCall& call, const Ta
   const std::string ids =
       std::to_string(stable_hash(call.turn)) + "_" + std::to_string(call.number);
   return AnswerReader(provider, ModelAnswer(ids, call.open_text, call.taken_ids), call.used_events,
-                      take);
+                      take, call.room);
 }
 
 // Stops a request whose answer has no chunk for some time. Pings are no chunks.
@@ -238,7 +238,11 @@ class Asking {
       if (!stored && !error.sent() && error.phase() < FetchPhase::kBody)
         throw NotCalled(failure_of(error));
       const bool was_stopped = watch_->stop.stop_requested();
-      if (call_.is_resumable && !was_stopped) throw;
+      const bool is_too_long = error.code() == HEARTH_E_LIMIT && error.phase() == FetchPhase::kBody;
+      if (is_too_long)  // and so is the next one
+        reader_.fail({FailureKind::kInvalid, error.what()});
+      else if (call_.is_resumable && !was_stopped)
+        throw;
       if (stored) reader_.feed_stored(*stored);
       how = error.what();
     }

@@ -46,6 +46,10 @@ Ending ending_of(const std::exception_ptr& thrown, RunningTurn& turn, const Log&
 
 }  // namespace
 
+TurnFailed too_large() {
+  return TurnFailed("The answer is too large to be stored.", "too_large");
+}
+
 Task<void> Chat::run(std::string id, FiberContext& fiber) {
   bool has_run = false;
   for (;;) {
@@ -189,7 +193,7 @@ std::optional<TurnFailed> Chat::store_answer(RunningTurn& turn) {
     return failed;
   } catch (const Error& error) {
     if (error.code() != HEARTH_E_LIMIT) throw;
-    return TurnFailed("The answer is too large to be stored.", "too_large");
+    return too_large();
   }
   return std::nullopt;
 }

@@ -156,6 +156,13 @@ Task<void> Turn::ask() {
   co_await std::move(asking);
 }
 
+// For an answer, so that the message can be stored with it and with the ends of its calls.
+std::size_t Turn::room() const {
+  constexpr std::size_t kEnds = std::size_t{256} << 10;
+  const std::size_t used = to_text(running_.message()).size() + kEnds;
+  return used < kMaxMessageBytes ? kMaxMessageBytes - used : 0;
+}
+
 // The call that is reserved.
 ModelCall Turn::model_call(HttpCall request) const {
   const TurnRecord& turn = running_.record();
@@ -171,6 +178,7 @@ ModelCall Turn::model_call(HttpCall request) const {
                  .open_text = is_answer ? plan.open_text : std::string(),
                  .taken_ids = first_calls(running_.message(), plan.earlier_calls),
                  .used_events = is_answer ? running_.used_events(turn.step) : 0,
+                 .room = is_answer ? room() : kMaxMessageBytes,
                  .stop = stop_token(),
                  .stall_timeout = std::chrono::milliseconds(chat_.options.stall_timeout_ms)};
   if (plan.reservation)
@@ -218,6 +226,7 @@ Task<void> Turn::ask_once(HttpCall request) {
   }
   running_.save();
   if (stop_token().stop_requested()) throw TurnStopped();
+  if (result.outcome && result.outcome->is_too_large) throw too_large();
   auto recovering = recover(std::move(result.failure), result.outcome && result.outcome->is_stalled,
                             result.is_called);
   co_await std::move(recovering);

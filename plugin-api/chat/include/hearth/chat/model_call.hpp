@@ -11,6 +11,7 @@
 
 #include <hearth/agent_base.hpp>
 #include <hearth/chat/answer_reader.hpp>
+#include <hearth/chat/message.hpp>
 #include <hearth/chat/options.hpp>
 #include <hearth/chat/usage.hpp>
 #include <hearth/fields.hpp>
@@ -18,6 +19,7 @@
 #include <hearth/task.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -43,7 +45,8 @@ struct ModelCall {
   std::uint64_t cost = 0;
   std::string open_text = {};                         // of ModelAnswer ...
   std::set<std::string, std::less<>> taken_ids = {};  // ... the same
-  std::uint64_t used_events = 0;  // of this call's answer, whose chunks are in the log
+  std::uint64_t used_events = 0;        // of this call's answer, whose chunks are in the log
+  std::size_t room = kMaxMessageBytes;  // of AnswerReader
   std::stop_token stop;
   std::chrono::milliseconds stall_timeout{};  // 0: off
 };

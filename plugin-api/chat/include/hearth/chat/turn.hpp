@@ -123,6 +123,7 @@ class Turn {
     bool is_called = true;
   };
   [[nodiscard]] ModelCall model_call(HttpCall request) const;
+  [[nodiscard]] std::size_t room() const;
   [[nodiscard]] Task<CallResult> call_now(ModelCall call, TakeChunks take);
   [[nodiscard]] TakeChunks into_answer();
   // A call that was interrupted has its reservation; one of another purpose is ended. `purpose`: of
