@@ -92,7 +92,8 @@ def total(file: pathlib.Path) -> tuple[int, int]:
     """How many passed and failed. Skipped tests count as neither."""
     if file.suffix == ".log":
         outputs = node_outputs(file)
-        last = lambda word: sum(int((re.findall(rf"^.* {word} (\d+)$", text, re.MULTILINE) or ["0"])[-1]) for text in outputs)
+        last = lambda word: sum(int((re.findall(rf"^.* {word} (\d+)$", text, re.MULTILINE) or ["0"])[-1])
+                                for text in outputs)
         return last("pass"), last("fail")
     suite = tree.parse(file).getroot()
     number = lambda name: int(suite.get(name) or 0)

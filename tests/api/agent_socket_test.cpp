@@ -417,9 +417,11 @@ TEST_F(AgentSocketTest, SaysGoodbyeToAllWhenTheServerStops) {
 }
 
 TEST(AgentSocketOnAManualLoopTest, AGateLeavesAClientPausedWhoseSubAgentHasNoTimeForIt) {
+  runtime::RuntimeLimits limits;
+  limits.max_waiting = 1;
   runtime::ClassSettings one_at_a_time;
   one_at_a_time.max_events = 1;
-  runtime::testing::ShardFixture shard({}, one_at_a_time);
+  runtime::testing::ShardFixture shard(limits, one_at_a_time);
   runtime::CallId connecting = 0;
   shard.script.on_event = [&](HostCalls& host, const AgentEvent& event) -> Result<void> {
     if (event.kind != EventKind::kConnect) return nothing(host, event);
@@ -427,23 +429,19 @@ TEST(AgentSocketOnAManualLoopTest, AGateLeavesAClientPausedWhoseSubAgentHasNoTim
     return {};
   };
   const std::vector<Gate> gates{{{"Counter", "a"}, "counter", {"Counter", "a/Counter/b"}}};
-  const auto open = [&](std::size_t head_bytes) {
+  const auto open = [&] {
     auto socket = std::make_shared<NotedSocket>();
-    runtime::ConnectRequest request{"me", "/agents/counter/a/sub/counter/b", {}};
-    request.headers.emplace_back("X-Long", std::string(head_bytes, 'x'));
-    (void)open_gated_socket(shard.shard(), shard.loop, socket, gates, "counter", std::move(request),
-                            [] { return false; });
+    (void)open_gated_socket(shard.shard(), shard.loop, socket, gates, "counter",
+                            {"me", "/agents/counter/a/sub/counter/b", {}}, [] { return false; });
     shard.settle();
     return socket;
   };
-  const auto first = open(1);
+  const auto connecting_one = open();
   ASSERT_NE(connecting, 0U);
-  EXPECT_FALSE(first->is_paused);
-  const auto second = open(std::size_t{1} << 20);
-  EXPECT_TRUE(second->is_paused) << "what it sends would wait without a bound";
-  (void)shard.script.host->complete(connecting, std::string_view());
-  shard.settle();
-  EXPECT_FALSE(second->is_paused);
+  const auto waiting = open();
+  EXPECT_FALSE(waiting->is_paused);
+  const auto one_too_many = open();
+  EXPECT_TRUE(one_too_many->is_paused) << "what it sends would wait without a bound";
 }
 
 }  // namespace

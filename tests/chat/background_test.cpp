@@ -138,7 +138,7 @@ TEST_F(BackgroundTest, C36_APollThatFailsForAMomentIsAskedAgain) {
     poll["id"] = "of another name";  // a gateway may give one to each request
   for (const Row& row : rows) {
     SCOPED_TRACE(row.text + std::to_string(row.cancelled));
-    Stage own("openai-responses");
+    Stage own("chat-completions");
     auto agent = own.make({{"background", true}});
     own.model.then_all({says({"one ", "two "}, seconds(10)), says({"anew"})});
     own.model.polls = row.polls;

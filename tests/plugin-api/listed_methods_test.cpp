@@ -128,7 +128,13 @@ TEST(ListedMethodsTest, EveryMethodForClientsIsListedInItsOrder) {
   EXPECT_EQ(listed<Clerk>()->count, 15U) << "the callback is for no client";
   EXPECT_EQ(hearth::detail::view(listed<Clerk>()->methods[0].name), "plain");
   EXPECT_EQ(listed<Clerk>(), listed<Clerk>()) << "it is constant";
-  EXPECT_EQ(listed<Inheriting>()->count, 15U) << "a list that is inherited counts";
+  ASSERT_EQ(listed<Inheriting>()->count, 15U) << "a list that is inherited counts";
+  for (std::uint32_t i = 0; i < 15; ++i) {
+    const hearth_method& own = listed<Clerk>()->methods[i];
+    const hearth_method& inherited = listed<Inheriting>()->methods[i];
+    EXPECT_EQ(hearth::detail::view(inherited.name), hearth::detail::view(own.name));
+    EXPECT_EQ(inherited.flags, own.flags) << hearth::detail::view(own.name);
+  }
 }
 
 TEST(ListedMethodsTest, WithoutMethodsThereIsNoTable) {
@@ -162,6 +168,9 @@ TEST(ListedMethodsTest, AnIdempotentOneIsCalledAsAllOthersAndAgainAfterAnEvictio
   const auto follow = agent.start("repeatable stream", "x");
   EXPECT_EQ(follow.parts(), std::vector<Json>{"x"});
   EXPECT_EQ(follow.value(), 1);
+  const auto undisturbed = agent.start("late", 6);
+  host.advance(std::chrono::seconds(1));
+  EXPECT_EQ(undisturbed.value(), 6);
   const auto late = agent.start("late", 7);
   agent.evict();
   host.advance(std::chrono::seconds(5));

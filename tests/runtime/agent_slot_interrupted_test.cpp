@@ -201,6 +201,7 @@ TEST_F(AgentSlotInterruptedTest, P6_AnAnswerThatHasBegunIsNotBegunAgain) {
   evict_and_answer();
   EXPECT_EQ(answer->parts, std::vector<std::string>{"\"part\""});
   EXPECT_EQ(answer->end, kTryAgain);
+  EXPECT_EQ(shard_.script.alive, 0) << "nothing is left to run";
 }
 
 TEST_F(AgentSlotInterruptedTest, P6_ACallWhoseClientHasLeftIsNotRunAgain) {

@@ -87,6 +87,7 @@ TEST_F(AgentSlotTest, AFailedCreateIsAFailedStartAndItsTextIsForTheLogAlone) {
     return Error{Errc::kPlugin, "the agent failed"};
   };
   EXPECT_EQ(shard_.ask("GET")->end, kFailedToStart);
+  EXPECT_TRUE(shard_.logger.contains("option start: expected integer"));
   EXPECT_EQ(shard_.shard().counts().live, 0U);
   EXPECT_EQ(shard_.shard().counts().slots, 0U) << "nothing is left of an agent that never lived";
 }

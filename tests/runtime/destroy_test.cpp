@@ -23,8 +23,8 @@ const std::string kClosed = "close 4410 the agent was destroyed";
 
 class DestroyTest : public testing::WorkTest {
  protected:
-  // Requests and calls run `on_work`, and are then answered with "done" unless it leaves them open.
-  // All other events are completed.
+  // Requests and calls do what their name says, and all but "stay" and "read" are answered "done".
+  // All other events are completed. So visit() of WorkTest, and what stands on it, does nothing.
   DestroyTest() {
     shard_.script.on_event = [this](HostCalls& host, const AgentEvent& event) -> Result<void> {
       const bool work = event.kind == EventKind::kRequest || event.kind == EventKind::kCall;

@@ -88,7 +88,7 @@ inline void run_sql(HostCalls& host, const std::string& text) {
   const storage::StatementHandle statement = host.sql().prepare(text).value();
   const bool is_done = host.sql().step(statement).has_value();
   HEARTH_ASSERT(is_done, "the statement fails");
-  (void)host.sql().finalize(statement);
+  HEARTH_ASSERT(host.sql().finalize(statement).has_value(), "the statement cannot be finalized");
 }
 // A turn in which its own SQL rolls back all that was written.
 inline Result<storage::StepOutcome> lose_the_turn(HostCalls& host) {

@@ -52,7 +52,9 @@ TEST_F(LiveAgentDurableTest, AKeptAliveAgentIsWokenAfterARestartThoughNobodyAsks
 
 TEST_F(LiveAgentDurableTest, AReleasedAgentLeavesNoWakeBehind) {
   visit([](HostCalls& host) { EXPECT_TRUE(host.acquire_keep_alive()); });
+  ASSERT_TRUE(wake_of());
   visit([](HostCalls& host) { EXPECT_TRUE(host.release_keep_alive()); });
+  EXPECT_FALSE(wake_of());
   shard_.restart();
   shard_.script.history.clear();
   shard_.settle();

@@ -87,7 +87,7 @@ class RemoteOperationPowerTest : public RemoteOperationTest {
 };
 
 TEST_F(RemoteOperationTest, PartsComeInOrderAndTheEndIsTheLast) {
-  fetch();
+  ASSERT_NO_FATAL_FAILURE(fetch());
   asked_->listener->part("head", 0x100);
   asked_->listener->part("a", 0);
   say("credit");
@@ -98,13 +98,13 @@ TEST_F(RemoteOperationTest, PartsComeInOrderAndTheEndIsTheLast) {
 }
 
 TEST_F(RemoteOperationTest, AFailureHasItsTextAndItsFlags) {
-  fetch();
+  ASSERT_NO_FATAL_FAILURE(fetch());
   asked_->listener->end(Error{Errc::kTimeout, "too slow"}, 0x30000);
   EXPECT_EQ(told_, std::vector<std::string>{"end 196608 failed: too slow"});
 }
 
 TEST_F(RemoteOperationTest, WhatCannotBeKeptIsNotToldAndTheAgentIsEvicted) {
-  fetch();
+  ASSERT_NO_FATAL_FAILURE(fetch());
   asked_->cannot_keep = true;
   asked_->listener->part("a", 0);
   EXPECT_EQ(told_, std::vector<std::string>{});
@@ -143,16 +143,17 @@ TEST_F(RemoteOperationPowerTest, OneThatIsCancelledBeforeItsTurnIsDurableNeverSt
 }
 
 TEST_F(RemoteOperationTest, AnEvictionGivesUpOnIt) {
-  fetch();
+  ASSERT_NO_FATAL_FAILURE(fetch());
   say("leave");
   EXPECT_EQ(asked_->listener, nullptr);
   EXPECT_TRUE(told_.empty());
 }
 
 TEST_F(RemoteOperationTest, AnAgentWithOneIsNotIdle) {
-  fetch();
+  ASSERT_NO_FATAL_FAILURE(fetch());
   fixture_.loop.advance(std::chrono::hours(1));
   EXPECT_EQ(fixture_.shard().counts().live, 1U);
+  ASSERT_NE(asked_->listener, nullptr);
   asked_->listener->end(std::string(), 0);
   fixture_.loop.advance(std::chrono::hours(1));
   EXPECT_EQ(fixture_.shard().counts().live, 0U);

@@ -173,6 +173,7 @@ TEST_F(SlowRemovalTest, WhoComesMeanwhileWaitsAndMeetsANewAgent) {
   EXPECT_EQ(client.sight->front(), "handshake counter/a -") << "nothing is left of its state";
   EXPECT_FALSE(found_state_);
   EXPECT_TRUE(has_file()) << "of the new one";
+  EXPECT_TRUE(is_recorded());
 }
 
 TEST_F(SlowRemovalTest, WhoWaitsIsToldIfTheFilesCannotGoAndWaitsForTheNextAttempt) {

@@ -329,10 +329,10 @@ TEST_F(PluginSqlTest, P2_BoundsTheLengthOfSql) {
 
 TEST_F(PluginSqlTest, P2_BoundsTheNumberOfVariablesOfThePluginAlone) {
   start({.max_variables = 3});
-  const Statement of_the_host(database_.connection(), "SELECT ?1, ?2, ?3, ?4");
   EXPECT_TRUE(run("SELECT ?1, ?2, ?3"));
   EXPECT_FALSE(run("SELECT ?1, ?2, ?3, ?4"));
   EXPECT_FALSE(run("SELECT ?4"));
+  const Statement of_the_host(database_.connection(), "SELECT ?1, ?2, ?3, ?4");
 }
 
 TEST_F(PluginSqlTest, P2_BoundsValuesThatAreBoundAndThoseThatAreMade) {
