@@ -48,8 +48,8 @@ def may_run_again(case: Case) -> bool:
 
 
 def node_outputs(file: pathlib.Path) -> list[str]:
-    """What each of Node's test runners has written: ctest, which may run several at a time, puts the
-    number of its test before each line."""
+    """What each of Node's test runners has written: ctest, which may run several at a time, puts
+    the number of its test before each line."""
     outputs: dict[str, list[str]] = {}
     for line in file.read_text(encoding="utf-8").splitlines():
         number, own = CTEST_LINE.fullmatch(line).groups("")
