@@ -96,7 +96,7 @@ Result<fs::path> find_backup(const fs::path& given) {
 Result<BackupManifest> read_manifest(const fs::path& backup) {
   Result<std::string> text = read_file(backup / kManifestFile, SIZE_MAX - 1);
   if (!text) return text.error();  // it may be whole, and another user's
-  const Error damaged{Errc::kInvalidArgument, (backup / kManifestFile).native() + " is damaged"};
+  Error damaged{Errc::kInvalidArgument, (backup / kManifestFile).native() + " is damaged"};
   std::istringstream in(*std::move(text));
   std::string head;
   std::int64_t version = 0;

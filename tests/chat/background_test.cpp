@@ -167,7 +167,7 @@ TEST_F(BackgroundTest, C36_AnAnswerWhoseStreamEndsEarlyIsNotPaidTwice) {
 TEST_F(BackgroundTest, C36_OneThatBeginsAsAJsonBodyIsPolled) {
   model.polls = {polled("completed", "one")};
   host.on_fetch([&](const testing::SentRequest& request) {
-    const testing::FetchReply reply = model.reply(request);
+    testing::FetchReply reply = model.reply(request);
     if (request.method == "GET") return reply;
     return testing::FetchReply{.headers = {{"Content-Type", "application/json"}},
                                .body = R"({"id":"resp_1","status":"queued"})"};

@@ -11,6 +11,7 @@
 namespace hearth::chat {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 class RecoveryOfTurnsTest : public Conversation {};

@@ -24,8 +24,8 @@ class Probe : public AgentClient {
 
   // "4410 why", after all earlier frames.
   std::string close() {
-    Frame frame = client_.read_frame();
-    while (frame.opcode != 8) frame = client_.read_frame();
+    Frame frame = read_frame();
+    while (frame.opcode != 8) frame = read_frame();
     return std::to_string(frame.close_code()) + " " + frame.close_reason();
   }
 };

@@ -162,7 +162,7 @@ class WarnedClient : public AgentClient {
   explicit WarnedClient(const ServerProcess& server) : AgentClient(server, "/agents/buyer/a") {}
   std::string warned_of() {
     for (;;) {
-      const Json frame = parse_json(client_.read_text()).value();
+      const Json frame = parse_json(read_text()).value();
       if (text_member(frame, "type") == "cf_agent_operation_unknown")
         return text_member(frame, "kind");
     }

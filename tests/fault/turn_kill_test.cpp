@@ -20,7 +20,7 @@ class TurnClient : public AgentClient {
   // The texts of the next frames that are of a session, or of the agent's own.
   std::string next() {
     for (;;) {
-      const Json frame = parse_json(client_.read_text()).value();
+      const Json frame = parse_json(read_text()).value();
       if (frame.is_string()) return frame.get<std::string>();
       std::string type = text_member(frame, "type");
       if (type == "session.status_rescheduled") return text_member(frame, "reason");

@@ -20,7 +20,6 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <utility>
 #include <vector>
 
 namespace hearth::testing {
@@ -108,8 +107,9 @@ class ProcessTest : public ::testing::Test {
   }
 
   // A server on a free port, with this test's data and libraries (./data and ./plugins).
-  [[nodiscard]] std::unique_ptr<ServerProcess> serve(std::vector<std::string> more = {}) const {
-    return serve_under({}, std::move(more));
+  [[nodiscard]] std::unique_ptr<ServerProcess> serve(
+      const std::vector<std::string>& more = {}) const {
+    return serve_under({}, more);
   }
   // The same, run by another command, as `env NAME=value`.
   [[nodiscard]] std::unique_ptr<ServerProcess> serve_under(
@@ -120,8 +120,8 @@ class ProcessTest : public ::testing::Test {
     return std::make_unique<ServerProcess>(command, root_);
   }
   [[nodiscard]] std::unique_ptr<ServerProcess> serve_ready(
-      std::vector<std::string> more = {}) const {
-    auto server = serve(std::move(more));
+      const std::vector<std::string>& more = {}) const {
+    auto server = serve(more);
     server->wait_until_ready();
     return server;
   }

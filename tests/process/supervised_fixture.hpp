@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <signal.h>
@@ -19,7 +18,7 @@ class SupervisedTest : public ProcessTest {
   // `more`: further arguments.
   [[nodiscard]] std::unique_ptr<ServerProcess> supervise(std::vector<std::string> more = {}) const {
     more.insert(more.begin(), "--supervised");
-    return serve(std::move(more));
+    return serve(more);
   }
 
   // The text behind the last `key` in the log, up to a space or the end of the line.
