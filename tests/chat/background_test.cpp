@@ -138,7 +138,7 @@ TEST_F(BackgroundTest, C36_APollThatFailsForAMomentIsAskedAgain) {
     poll["id"] = "of another name";  // a gateway may give one to each request
   for (const Row& row : rows) {
     SCOPED_TRACE(row.text + std::to_string(row.cancelled));
-    Stage own("chat-completions");
+    Stage own("openai-responses");
     auto agent = own.make({{"background", true}});
     own.model.then_all({says({"one ", "two "}, seconds(10)), says({"anew"})});
     own.model.polls = row.polls;
@@ -280,7 +280,7 @@ TEST(OwnProviderTest, OneThatThrowsEndsTheTurnAndTheNextOneBegins) {
 }
 
 TEST(OwnProviderTest, C36_AnAnswerThatAKillHasCutIsFetchedOnAsTheProviderSays) {
-  Stage own("openai-responses");
+  Stage own("chat-completions");
   std::vector<testing::SentRequest> sent;
   own.host.on_fetch([&](const testing::SentRequest& request) {
     sent.push_back(request);

@@ -14,6 +14,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <future>
@@ -52,11 +53,8 @@ class AdminDeskTest : public WholeServerTest {
       for (const Json& each : page["operations"])
         seen.push_back(text_member(each, "agent") + " " + text_member(each, "key"));
       after = page["next"].is_null() ? "" : page["next"].get<std::string>();
-      if (after.empty()) break;
-      EXPECT_TRUE(ends.empty() || ends.back() < after) << "a page does not go on: " << after;
-      if (::testing::Test::HasFailure()) break;
-      ends.push_back(after);
-    } while (true);
+      if (!after.empty()) ends.push_back(after);
+    } while (!after.empty());
     return seen;
   }
 
@@ -143,6 +141,7 @@ TEST_F(AdminDeskTest, APageOfOperationsEndsAfterSoManyAgents) {
   EXPECT_EQ(walk_operations("class=counter&kind=refund", 100, ends),
             (std::vector<std::string>{"z 1", "z 2"}));
   EXPECT_FALSE(ends.empty());
+  EXPECT_TRUE(std::ranges::is_sorted(ends)) << "each page goes on";
 }
 
 TEST_F(AdminDeskTest, SaysWhichLibrariesAreThere) {
