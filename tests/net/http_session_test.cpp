@@ -30,6 +30,14 @@ TEST_F(HttpSessionTest, AnswersPipelinedRequestsInOrder) {
   }
 }
 
+TEST_F(HttpSessionTest, AnEmptyLineBetweenRequestsMayComeInTwoPieces) {
+  RawClient client(port());
+  EXPECT_EQ(client.request(get("/one")).body, "GET /one ");
+  client.send("\r");
+  loops_->run_on(0, [] {});
+  EXPECT_EQ(client.request("\n" + get("/two")).body, "GET /two ");
+}
+
 TEST_F(HttpSessionTest, APipelinedRequestWaitsForTheAnswerBeforeIt) {
   hold_requests();
   RawClient client(port());
