@@ -101,7 +101,7 @@ TEST_F(FibersRecoveryTest, AHookThatThrowsTooOftenMakesItDead) {
                           R"("attempts":3})"));
   clock_.advance(std::chrono::hours(24));
   EXPECT_FALSE(fibers_->due());
-  EXPECT_TRUE(fibers_->wake().none()) << "a dead fiber wakes nobody";
+  EXPECT_TRUE(fibers_->wake().none()) << "a dead fiber does not wake its agent";
 
   retry("x");
   EXPECT_EQ(status("x"), "recovering");

@@ -107,7 +107,7 @@ TEST_F(OperationRequestsTest, StatusAndRequestIdAreKnownBeforeTheEnd) {
   answer(201);
   crash_all();
   EXPECT_TRUE(has(sent(), R"({"status":201,"request_id":"req-1","stored_bytes":8,"whole":false})"));
-  EXPECT_EQ(state(), "unknown") << "nobody can ask for the rest";
+  EXPECT_EQ(state(), "unknown") << "the rest cannot be fetched";
   EXPECT_EQ(stored(), "one two ") << "what came is kept";
 }
 

@@ -147,7 +147,7 @@ TEST_F(WakeIndexTest, ManyOfOneClassDoNotHoldUpTheOneOfAnother) {
 TEST_F(WakeIndexTest, WhileAnAgentWorksLaterMomentsOfItsRowsCostNoWrite) {
   index_->set(kA, {true, std::nullopt});
   index_->set(kA, {true, 100});
-  EXPECT_EQ(rows_.wakes().at(0).at_ms, 100) << "after a crash its schedules wait for nobody";
+  EXPECT_EQ(rows_.wakes().at(0).at_ms, 100) << "after a crash its schedules wait for no client";
   index_->set(kA, {true, 200});
   EXPECT_EQ(index_->find(kA), (Wake{true, 200}));
   EXPECT_EQ(index_->due(100), std::nullopt);

@@ -140,7 +140,7 @@ TEST_F(AbiConnectionsTest, ChangesStayAndFramesAreSent) {
 TEST_F(AbiConnectionsTest, WhatIsDecidedWhileAClientConnectsIsNotChangedLater) {
   EXPECT_EQ(add_tag(slice("late")), HEARTH_E_FORBIDDEN);
   EXPECT_EQ(set_flags(HEARTH_CONNECTION_NO_PROTOCOL), HEARTH_E_FORBIDDEN);
-  EXPECT_EQ(set_flags(0), HEARTH_OK) << "who may write is decided";
+  EXPECT_EQ(set_flags(0), HEARTH_OK) << "whether it may write can change later";
   EXPECT_EQ(set_flags(4), HEARTH_E_UNSUPPORTED);
   agent_.add_client(9, "new").state = ConnectionState::kWaiting;
   EXPECT_EQ(connections_.send(host_, kAgent, 9, HEARTH_SEND_TEXT, slice("x")), HEARTH_E_FORBIDDEN)
