@@ -3,27 +3,27 @@
 #include "base/escape.hpp"
 #include "base/file_descriptor.hpp"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string_view>
 #include <system_error>
 
 #include <cxxabi.h>
+#include <elfutils/libdw.h>
+#include <gelf.h>
 #include <link.h>
 
 namespace hearth::diagnosis {
 namespace {
 
 constexpr std::uint64_t kMaxTableBytes = std::uint64_t{64} << 20;
-constexpr std::size_t kMaxSections = 4096;
+constexpr std::uint64_t kMaxDebugBytes = std::uint64_t{128} << 20;
 constexpr const char* kThisProgram = "/proc/self/exe";
 constexpr std::string_view kOurFiles = "/proc/self/";
 
@@ -32,9 +32,9 @@ struct Place {
   std::uintptr_t address = 0;
   std::string file;  // empty: none
   std::uint64_t offset = 0;
-  std::uint64_t function = 0;  // where it begins
-  std::uint64_t name_at = 0;   // in the file
-  bool has_function = false;
+  std::string function;  // as the linker knows it; empty: unknown
+  std::uint64_t into_function = 0;
+  std::string line;  // `room.cpp:41`; empty: unknown
 };
 
 // dladdr() would wait while another thread loads a library. dl_iterate_phdr() does not wait for
@@ -55,82 +55,102 @@ int look_at_object(dl_phdr_info* object, std::size_t /*size*/, void* given) {
   return 0;
 }
 
-// The symbol tables of a file. Nothing that the file says is trusted.
+// The symbols and line numbers of a file, read in pieces: a file that is overwritten meanwhile gives
+// wrong names, but no fault as mapped memory would.
 class SymbolFile {
  public:
   explicit SymbolFile(const std::string& path)
       : file_(path.starts_with('/') ? ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-                                    : -1) {}
-
-  // Finds the functions of those places that are in this file.
-  void find(std::span<Place*> places) const {
-    Elf64_Ehdr header{};
-    if (!read(0, &header, sizeof header)) return;
-    const bool is_ours = std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-                         header.e_ident[EI_CLASS] == ELFCLASS64 &&
-                         header.e_shentsize == sizeof(Elf64_Shdr) && header.e_shnum <= kMaxSections;
-    if (!is_ours) return;
-    std::vector<Elf64_Shdr> sections(header.e_shnum);
-    if (!read(header.e_shoff, sections.data(), sections.size() * sizeof(Elf64_Shdr))) return;
-    // The full table first: the dynamic one names only visible symbols.
-    for (const Elf64_Word type : {Elf64_Word{SHT_SYMTAB}, Elf64_Word{SHT_DYNSYM}}) {
-      for (const Elf64_Shdr& table : sections) {
-        if (table.sh_type != type || table.sh_link >= sections.size()) continue;
-        look_into(table, sections[table.sh_link], places);
-      }
-    }
+                                    : -1) {
+    ::elf_version(EV_CURRENT);
+    elf_.reset(::elf_begin(file_.get(), ELF_C_READ, nullptr));
   }
 
-  [[nodiscard]] std::string name_at(std::uint64_t offset) const {
-    std::array<char, 1024> text{};
-    const ssize_t size =
-        ::pread(file_.get(), text.data(), text.size() - 1, static_cast<off_t>(offset));
-    return size <= 0 ? std::string() : std::string(text.data());
+  // Finds the functions and lines of those places that are in this file.
+  void find(std::span<Place*> places) const {
+    // The full table first: the dynamic one names only visible symbols.
+    for (const Elf64_Word type : {Elf64_Word{SHT_SYMTAB}, Elf64_Word{SHT_DYNSYM}}) {
+      for_each_section([&](Elf_Scn* section, const GElf_Shdr& header) {
+        if (header.sh_type == type && header.sh_size <= kMaxTableBytes)
+          find_functions(section, header, places);
+      });
+    }
+    if (debug_bytes() <= kMaxDebugBytes) find_lines(places);
   }
 
  private:
-  bool read(std::uint64_t offset, void* into, std::size_t size) const {
-    if (offset > kMaxOffset) return false;
-    return ::pread(file_.get(), into, size, static_cast<off_t>(offset)) ==
-           static_cast<ssize_t>(size);
+  struct End {
+    void operator()(Elf* elf) const { ::elf_end(elf); }
+    void operator()(Dwarf* dwarf) const { ::dwarf_end(dwarf); }
+  };
+
+  void for_each_section(const auto& look) const {
+    for (Elf_Scn* each = nullptr; (each = ::elf_nextscn(elf_.get(), each)) != nullptr;) {
+      GElf_Shdr header{};
+      if (::gelf_getshdr(each, &header) != nullptr) look(each, header);
+    }
   }
 
-  void look_into(const Elf64_Shdr& table, const Elf64_Shdr& names, std::span<Place*> places) const {
-    std::array<Elf64_Sym, 1024> symbols;
-    const std::uint64_t size = std::min(table.sh_size, kMaxTableBytes) / sizeof(Elf64_Sym);
-    for (std::uint64_t first = 0; first < size; first += symbols.size()) {
-      const std::size_t count = std::min<std::uint64_t>(symbols.size(), size - first);
-      if (!read(table.sh_offset + first * sizeof(Elf64_Sym), symbols.data(),
-                count * sizeof(Elf64_Sym)))
-        return;
-      for (const Elf64_Sym& symbol : std::span(symbols).first(count)) {
-        if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF) continue;
-        if (symbol.st_name >= names.sh_size) continue;
-        for (Place* const place : places) note(*place, symbol, names);
+  void find_functions(Elf_Scn* section, const GElf_Shdr& header, std::span<Place*> places) const {
+    Elf_Data* const symbols = ::elf_getdata(section, nullptr);
+    GElf_Sym symbol{};
+    for (int i = 0; ::gelf_getsym(symbols, i, &symbol) != nullptr; ++i) {
+      if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF) continue;
+      for (Place* const place : places) {
+        const bool is_in =
+            place->offset >= symbol.st_value && place->offset - symbol.st_value < symbol.st_size;
+        if (!place->function.empty() || !is_in) continue;
+        const char* const name = ::elf_strptr(elf_.get(), header.sh_link, symbol.st_name);
+        place->function = name == nullptr ? "" : name;
+        place->into_function = place->offset - symbol.st_value;
       }
     }
   }
 
-  static void note(Place& place, const Elf64_Sym& symbol, const Elf64_Shdr& names) {
-    if (place.has_function || place.offset < symbol.st_value ||
-        place.offset - symbol.st_value >= symbol.st_size)
-      return;
-    place.has_function = true;
-    place.function = symbol.st_value;
-    place.name_at = names.sh_offset + symbol.st_name;
+  [[nodiscard]] std::uint64_t debug_bytes() const {
+    std::size_t names = 0;
+    if (::elf_getshdrstrndx(elf_.get(), &names) != 0) return 0;
+    std::uint64_t bytes = 0;
+    for_each_section([&](Elf_Scn* /*section*/, const GElf_Shdr& header) {
+      const char* const name = ::elf_strptr(elf_.get(), names, header.sh_name);
+      if (name != nullptr && std::string_view(name).starts_with(".debug_"))
+        bytes += std::min(header.sh_size, kMaxDebugBytes + 1);
+    });
+    return bytes;
   }
 
-  static constexpr std::uint64_t kMaxOffset = std::uint64_t{1} << 40;
+  void find_lines(std::span<Place*> places) const {
+    const std::unique_ptr<Dwarf, End> dwarf(::dwarf_begin_elf(elf_.get(), DWARF_C_READ, nullptr));
+    Dwarf_CU* unit = nullptr;
+    Dwarf_Die source{};
+    while (::dwarf_get_units(dwarf.get(), unit, &unit, nullptr, nullptr, &source, nullptr) == 0) {
+      for (Place* const place : places) {
+        if (!place->line.empty() || ::dwarf_haspc(&source, place->offset) != 1) continue;
+        Dwarf_Line* const line = ::dwarf_getsrc_die(&source, place->offset);
+        const char* const file = ::dwarf_linesrc(line, nullptr, nullptr);
+        int number = 0;
+        if (file == nullptr || ::dwarf_lineno(line, &number) != 0) continue;
+        place->line =
+            std::filesystem::path(file).filename().native() + ":" + std::to_string(number);
+      }
+    }
+  }
 
   FileDescriptor file_;
+  std::unique_ptr<Elf, End> elf_;
 };
+
+std::string escaped(std::string_view text) {
+  std::string plain;
+  append_escaped(plain, text, EscapeStyle::kHuman);
+  return plain;
+}
 
 std::string readable_symbol(const std::string& name) {
   int status = -1;
   const std::unique_ptr<char, decltype(&std::free)> plain(
       abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
-  std::string text;
-  append_escaped(text, status == 0 ? plain.get() : name, EscapeStyle::kHuman);
+  std::string text = escaped(status == 0 ? plain.get() : name);
   if (text.size() > kMaxSymbolText) text = text.substr(0, kMaxSymbolText - 3) + "...";
   return text;
 }
@@ -157,36 +177,20 @@ std::string readable_file(const std::string& opened) {
   return name;
 }
 
-std::string place_text(const Place& place, const std::string& function) {
+std::string place_text(const Place& place) {
   if (place.file.empty()) return hex(place.address);
-  const std::string name = readable_file(place.file);
-  std::string where;
-  append_escaped(where, name, EscapeStyle::kHuman);
-  where += "+" + hex(place.offset);
-  if (function.empty()) return where;
-  return function + "+" + hex(place.offset - place.function) + " (" + where + ")";
+  std::string where = escaped(readable_file(place.file)) + "+" + hex(place.offset);
+  if (place.function.empty()) return where;
+  if (!place.line.empty()) where += ", " + escaped(place.line);
+  return readable_symbol(place.function) + "+" + hex(place.into_function) + " (" + where + ")";
 }
 
 std::vector<std::string> texts_of(std::vector<Place>& places) {
-  std::vector<std::string> texts(places.size());
-  std::vector<bool> is_done(places.size());
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    if (is_done[i]) continue;
-    // All places of one file at once.
-    std::vector<Place*> same;
-    for (std::size_t k = i; k < places.size(); ++k) {
-      if (places[k].file == places[i].file) same.push_back(&places[k]);
-    }
-    const SymbolFile file(places[i].file);
-    file.find(same);
-    for (std::size_t k = i; k < places.size(); ++k) {
-      if (places[k].file != places[i].file) continue;
-      const std::string name =
-          places[k].has_function ? readable_symbol(file.name_at(places[k].name_at)) : std::string();
-      texts[k] = place_text(places[k], name);
-      is_done[k] = true;
-    }
-  }
+  std::map<std::string_view, std::vector<Place*>> files;
+  for (Place& each : places) files[each.file].push_back(&each);
+  for (auto& [path, in_it] : files) SymbolFile(std::string(path)).find(in_it);
+  std::vector<std::string> texts;
+  for (const Place& each : places) texts.push_back(place_text(each));
   return texts;
 }
 
@@ -194,15 +198,18 @@ std::vector<std::string> texts_of(std::vector<Place>& places) {
 
 std::vector<std::string> name_addresses(std::span<const std::uintptr_t> addresses) {
   std::vector<Place> places;
-  for (const std::uintptr_t address : addresses) places.push_back({.address = address, .file = {}});
+  for (const std::uintptr_t address : addresses) places.emplace_back().address = address;
   ::dl_iterate_phdr(look_at_object, &places);
   return texts_of(places);
 }
 
 std::vector<std::string> name_places(std::span<const CodePlace> places) {
   std::vector<Place> found;
-  for (const CodePlace& place : places)
-    found.push_back({.address = place.offset, .file = place.file, .offset = place.offset});
+  for (const CodePlace& place : places) {
+    Place& kept = found.emplace_back();
+    kept.address = kept.offset = place.offset;
+    kept.file = place.file;
+  }
   return texts_of(found);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Addresses of code as text for people: function, file and offset.
+// Addresses of code as text for people: function, file, offset and line. elfutils reads the files.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,14 +12,15 @@ namespace hearth::diagnosis {
 
 inline constexpr std::size_t kMaxSymbolText = 100;
 
-// `on_event+0x1c (zoo.so+0x12f4)` for each address: the function, the file without its directory,
-// and the offset in each. A stripped file names no functions. An address that is in no file is
+// `on_event+0x1c (zoo.so+0x12f4, zoo.cpp:41)` for each address: the function, the file without its
+// directory, the offset in each, and the line of the source. A file without line numbers (-g1) has
+// no lines, a stripped file names no functions either. An address that is in no file is
 // `0x7f00deadbeef`.
 //
 // Promises  Hidden functions are found too, by the file's symbol table: a library hides all of its
 //           own functions.
-// Bounded   Reads at most 64 MiB of tables of a file, in small pieces. Cuts names at
-//           kMaxSymbolText bytes.
+// Bounded   Reads no symbols from a table of more than 64 MiB, and no lines from a file with more
+//           than 128 MiB of debugging information. Cuts names at kMaxSymbolText bytes.
 // Threads   Any; not from a signal handler. Does not wait while another thread loads a library,
 //           however long its constructors take.
 [[nodiscard]] std::vector<std::string> name_addresses(std::span<const std::uintptr_t> addresses);

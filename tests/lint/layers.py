@@ -47,6 +47,7 @@ THIRD_PARTY = [
     (r"boost/asio/(impl|ssl)/.*", ["net"], False),
     (r"boost/asio/.*", ["net", "runtime"], True),
     (r"boost/dll/.*|dlfcn\.h|elf\.h", ["plugins/admission", "plugins/generation", "plugins/check", "diagnosis"], False),
+    (r"elfutils/.*|gelf\.h", ["diagnosis"], False),
     (r"openssl/.*", ["net", "auth"], False),
     (r"cjose/.*", ["auth"], False),
     (r"curl/.*", ["net", "cli"], False),

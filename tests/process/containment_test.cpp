@@ -47,6 +47,7 @@ class ContainmentTest : public SupervisedTest {
     ASSERT_NE(stack, std::string::npos) << told;
     EXPECT_NE(told.find(how == "overflow" ? "overflow(int)" : "crash(", stack), std::string::npos)
         << told;
+    EXPECT_NE(told.find(", crashes.cpp:", stack), std::string::npos) << "no lines: " << told;
     // It is told once.
     server = serve_ready();
     EXPECT_EQ(server->stop(), kClean);
