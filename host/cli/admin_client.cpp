@@ -209,7 +209,8 @@ std::string url_encoded(std::string_view text) {
 
 std::string name_in_url(std::string_view name) {
   const storage::AgentKey key{.agent_class = {}, .name = std::string(name)};
-  return encoded(name, key.is_sub_agent() ? "%!$&'()*+,;=:@/" : "%!$&'()*+,;=:@");
+  // What browsers leave as it is in a path: another spelling is another agent.
+  return encoded(name, key.is_sub_agent() ? "%!$&'()*+,;=:@[]|/" : "%!$&'()*+,;=:@[]|");
 }
 
 std::string with_query(std::string target, QueryValues values) {

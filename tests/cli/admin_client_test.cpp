@@ -150,6 +150,7 @@ TEST(UrlTest, NamesAreEncodedOnceHoweverTheyAreWritten) {
   EXPECT_EQ(name_in_url("a/b?c#d"), "a%2Fb%3Fc%23d");
   EXPECT_EQ(name_in_url("Inbox/u 1/a%2Fb"), "Inbox/u%201/a%2Fb") << "a sub-agent";
   EXPECT_EQ(name_in_url("me@x.org:1"), "me@x.org:1");
+  EXPECT_EQ(name_in_url("auth0|1[2]"), "auth0|1[2]") << "as browsers spell it";
   EXPECT_EQ(name_in_url("\r\nX: y"), "%0D%0AX:%20y");
 }
 

@@ -115,10 +115,10 @@ describe("an agent", () => {
   });
 
   test("is evicted and destroyed, and the audit log names the console", limits, async (t) => {
-    await count(server, ["doomed"]);
+    await count(server, ["doomed|1[a]"]);
     const page = await open(t);
     page.expected = /404/;
-    await go(page, "agent/Counter/doomed");
+    await go(page, "agent/Counter/doomed|1[a]");
     await page.getByRole("button", { name: "Evict" }).click();
     await sees(page, "cold");
     await page.getByRole("button", { name: "Destroy" }).click();

@@ -134,7 +134,7 @@ export const query = (values) => {
 };
 
 // An agent's name as lists print it, for a path: it is encoded already, as far as it must be.
-export const nameInPath = (name) => name.replace(/[^\w\-.~%/!$&'()*+,;=:@]/g, encodeURIComponent);
+export const nameInPath = (name) => name.replace(/[^\w\-.~%/!$&'()*+,;=:@[\]|]/g, encodeURIComponent);
 export const agentPath = (agentClass, name) => `/admin/agents/${encodeURIComponent(agentClass)}/${nameInPath(name)}`;
 export const agentLink = (agentClass, name) => `#/agent/${encodeURIComponent(agentClass)}/${nameInPath(name)}`;
 
