@@ -31,23 +31,26 @@ void OutgoingQueue::append(std::string_view bytes) {
 }
 
 void OutgoingQueue::append(std::string_view head, SharedBytes bytes) {
-  if (!head.empty()) {
-    const bool begins = pieces_.size() == first_ || pieces_.back().shared.has_value();
-    if (begins) pieces_.emplace_back();
-    pieces_.back().own.append(head);
-    own_ += head.size();
-  }
+  if (bytes.view().empty()) return append(head);
+  if (pieces_.size() == first_ || pieces_.back().shared.has_value()) pieces_.emplace_back();
   size_ += head.size() + bytes.view().size();
-  if (bytes.view().empty()) return;
-  pieces_.push_back(Piece{.own = {}, .shared = std::move(bytes)});
+  own_ += head.size();
+  pieces_.back().own.append(head);
+  pieces_.back().shared = std::move(bytes);
 }
 
 std::span<const asio::const_buffer> OutgoingQueue::front(Buffers& into) const {
   std::size_t count = 0;
   std::size_t skip = sent_;
-  for (std::size_t i = first_; i < pieces_.size() && count < into.size(); ++i) {
-    const std::string_view piece = pieces_[i].view().substr(std::exchange(skip, 0));
-    into[count++] = asio::const_buffer(piece.data(), piece.size());
+  for (std::size_t i = first_; i < pieces_.size(); ++i) {
+    for (std::string_view part : {std::string_view(pieces_[i].own), pieces_[i].behind()}) {
+      const std::size_t sent = std::min(skip, part.size());
+      skip -= sent;
+      if (part.size() == sent) continue;
+      part.remove_prefix(sent);
+      into[count++] = asio::const_buffer(part.data(), part.size());
+      if (count == into.size()) return into;
+    }
   }
   return std::span(into).first(count);
 }
@@ -56,7 +59,7 @@ void OutgoingQueue::drop(std::size_t bytes) {
   HEARTH_DEBUG_ASSERT(bytes <= size_, "more has left than was there");
   size_ -= bytes;
   while (bytes != 0) {
-    const std::size_t left = pieces_[first_].view().size() - sent_;
+    const std::size_t left = pieces_[first_].size() - sent_;
     const std::size_t taken = std::min(left, bytes);
     sent_ += taken;
     bytes -= taken;
@@ -67,7 +70,7 @@ void OutgoingQueue::drop(std::size_t bytes) {
 void OutgoingQueue::free_front() {
   Piece& piece = pieces_[first_];
   own_ -= piece.own.size();
-  if (!piece.shared) pool_.give(std::move(piece.own));
+  pool_.give(std::move(piece.own));
   piece = Piece{};
   sent_ = 0;
   if (++first_ < pieces_.size()) {
@@ -83,16 +86,15 @@ void OutgoingQueue::free_front() {
 }
 
 void OutgoingQueue::clear() {
-  while (size_ != 0) drop(std::min(size_, pieces_[first_].view().size() - sent_));
+  while (size_ != 0) drop(std::min(size_, pieces_[first_].size() - sent_));
 }
 
 std::string OutgoingQueue::take_all() {
   std::string all;
   all.reserve(size_);
-  std::size_t skip = sent_;
-  for (std::size_t i = first_; i < pieces_.size(); ++i) {
-    all.append(pieces_[i].view().substr(std::exchange(skip, 0)));
-  }
+  for (std::size_t i = first_; i < pieces_.size(); ++i)
+    all.append(pieces_[i].own).append(pieces_[i].behind());
+  all.erase(0, sent_);
   clear();
   return all;
 }

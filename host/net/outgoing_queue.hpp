@@ -18,13 +18,13 @@ namespace hearth::net {
 
 namespace asio = boost::asio;
 
-// It has pieces of two kinds: its own bytes, in a buffer of the pool, and bytes that it shares with
-// other queues without a copy. An empty queue holds nearly no memory.
+// A piece is bytes of its own, perhaps in a buffer of the pool, and behind them bytes that it shares
+// with other queues without a copy. An empty queue holds nearly no memory.
 //
 // Threads   One loop's thread only.
 class OutgoingQueue {
  public:
-  // The most pieces in one call to the system.
+  // The most buffers in one call to the system.
   static constexpr std::size_t kMostAtOnce = 16;
   using Buffers = std::array<asio::const_buffer, kMostAtOnce>;
 
@@ -36,8 +36,9 @@ class OutgoingQueue {
 
   // Bytes that have not left.
   [[nodiscard]] std::size_t size() const { return size_; }
-  // Bytes of its own pieces, with those that were sent but not freed yet.
-  [[nodiscard]] std::size_t own() const { return own_; }
+  // What it holds for itself: its own bytes, with those that were sent but not freed yet, and the
+  // list of the pieces, which is the larger part for many short frames that are shared.
+  [[nodiscard]] std::size_t own() const { return own_ + pieces_.capacity() * sizeof(Piece); }
 
   // The first pieces, stored in `into`. Valid until the next call of another member.
   [[nodiscard]] std::span<const asio::const_buffer> front(Buffers& into) const;
@@ -51,7 +52,10 @@ class OutgoingQueue {
   struct Piece {
     std::string own;
     std::optional<SharedBytes> shared;
-    [[nodiscard]] std::string_view view() const { return shared ? shared->view() : own; }
+    [[nodiscard]] std::string_view behind() const {
+      return shared ? shared->view() : std::string_view();
+    }
+    [[nodiscard]] std::size_t size() const { return own.size() + behind().size(); }
   };
   void free_front();
 

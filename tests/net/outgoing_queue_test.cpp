@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 
 namespace hearth::net {
@@ -21,6 +22,7 @@ class OutgoingQueueTest : public ::testing::Test {
     return text;
   }
 
+  static constexpr std::size_t kEmpty = 4096;
   ClientMemory memory_{1'000'000};
   BufferPool pool_{memory_};
   OutgoingQueue queue_{pool_};
@@ -35,8 +37,15 @@ TEST_F(OutgoingQueueTest, KeepsTheOrderOfBothKinds) {
   queue_.append("h", shared("S2"));
   queue_.append("c");
   EXPECT_EQ(queue_.size(), 12U);
-  EXPECT_EQ(queue_.own(), 4U);
   EXPECT_EQ(front(), "abSHAREDhS2c");
+}
+
+TEST_F(OutgoingQueueTest, CountsTheListOfItsPieces) {
+  const SharedBytes frame = shared(std::string(300, 'x'));
+  for (int i = 0; i < 1000; ++i) queue_.append("head", frame);
+  EXPECT_EQ(queue_.size(), 304'000U);
+  EXPECT_GE(queue_.own(), 50'000U) << "each frame takes a place in the list";
+  EXPECT_LE(queue_.own(), 150'000U) << "and only one";
 }
 
 TEST_F(OutgoingQueueTest, DropsAnyNumberOfBytes) {
@@ -52,7 +61,7 @@ TEST_F(OutgoingQueueTest, DropsAnyNumberOfBytes) {
     queue_.append("more");
     EXPECT_EQ(queue_.take_all(), whole.substr(first) + "more");
     EXPECT_EQ(queue_.size(), 0U);
-    EXPECT_EQ(queue_.own(), 0U);
+    EXPECT_LE(queue_.own(), kEmpty);
     EXPECT_EQ(memory_.used(), 0U) << "what has left is let go";
   }
 }
@@ -84,7 +93,7 @@ TEST_F(OutgoingQueueTest, OfWhatHasLeftOnlyTheLastPieceIsKept) {
   EXPECT_EQ(queue_.size(), 1U);
   EXPECT_LE(queue_.own(), 400'000U);
   queue_.clear();
-  EXPECT_EQ(queue_.own(), 0U);
+  EXPECT_LE(queue_.own(), kEmpty);
 }
 
 }  // namespace
