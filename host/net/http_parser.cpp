@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -208,6 +209,10 @@ HttpParser::Step HttpParser::check_head() {
   const auto& head = parts_->parser.get();
   if (head.target().size() > options_.max_target) {
     return refuse(error_response(414, "bad_request", "the request's target is too long"));
+  }
+  const auto fields = static_cast<std::size_t>(std::distance(head.begin(), head.end()));
+  if (fields > options_.max_fields) {
+    return refuse(error_response(431, "bad_request", "the request has too many header fields"));
   }
   // RFC 9112 3.2: exactly one Host, from 1.1 on.
   const auto hosts = head.count(http::field::host);

@@ -83,6 +83,8 @@ struct NetOptions {
   // percent-encoded.
   std::size_t max_header = 32 * 1024;
   std::size_t max_target = 16 * 1024;
+  // Header fields of a request: a short one takes fifty times its bytes in memory.
+  std::size_t max_fields = 128;
   // A request's body. A longer body gets 413 before memory is taken.
   std::size_t max_body = 4 * 1024 * 1024;
   // From the start of a request to the end of its head. For a new connection it includes the TLS

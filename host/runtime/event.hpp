@@ -114,7 +114,7 @@ template <class Text>
   return event.name.size() + event.body.size() + (has_claims ? event.origin->claims.size() : 0);
 }
 [[nodiscard]] inline std::size_t text_bytes(const Headers& headers) {
-  std::size_t bytes = 0;
+  std::size_t bytes = headers.size() * sizeof(Headers::value_type);
   for (const auto& [name, value] : headers) bytes += name.size() + value.size();
   return bytes;
 }

@@ -79,6 +79,17 @@ TEST_F(HttpParserTest, RefusesAnEndlessHead) {
   EXPECT_EQ(parser_.refusal().status, 431);
 }
 
+TEST_F(HttpParserTest, RefusesTooManyFieldsHoweverShort) {
+  std::string fields;
+  for (std::size_t i = 1; i < options_.max_fields; ++i) fields += "a:\r\n";
+  EXPECT_EQ(feed("GET / HTTP/1.1\r\nHost: t\r\n" + fields + "\r\n"), Step::kDone);
+  HttpParser another(options_);
+  std::size_t used = 0;
+  EXPECT_EQ(another.feed("GET / HTTP/1.1\r\nHost: t\r\n" + fields + "a:\r\n\r\n", used),
+            Step::kRefused);
+  EXPECT_EQ(another.refusal().status, 431);
+}
+
 TEST_F(HttpParserTest, TrailerFieldsAreNoHeaders) {
   EXPECT_EQ(feed("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\nX-A: head\r\n\r\n"
                  "0\r\nX-A: trailer\r\nX-B: trailer\r\nUpgrade: websocket\r\n"
