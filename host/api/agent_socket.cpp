@@ -143,8 +143,7 @@ class AgentSocket final : public net::WebSocketListener {
     const protocol::ClientFrame frame = protocol::classify_client_frame(payload, mended);
     if (const auto* call = std::get_if<protocol::RpcCall>(&frame)) {
       if (!call->problem.empty()) {
-        const std::string why = "the arguments cannot be taken: " + call->problem;
-        socket_.send(protocol::rpc_error_frame(call->id_json, why), kIsText);
+        socket_.send(protocol::rpc_error_frame(call->id_json, call->problem), kIsText);
         return;
       }
       shard_.call(id_, call->method, call->args_json,

@@ -69,6 +69,12 @@ std::string problem_with(std::string_view json) {
   return parsed ? std::string() : parsed.error().message;
 }
 
+std::string problem_of_call(std::string_view id, std::string_view args, bool is_plain) {
+  if (id.size() > kMostIdBytes) return "its id is longer than 1024 bytes";
+  const std::string problem = is_plain ? std::string() : problem_with(args);
+  return problem.empty() ? problem : "the arguments cannot be taken: " + problem;
+}
+
 }  // namespace
 
 ClientFrame classify_client_frame(std::string_view text, std::string& mended) {
@@ -93,7 +99,7 @@ ClientFrame classify_client_frame(std::string_view text, std::string& mended) {
     return RpcCall{.id_json = text.substr(id_at, id.json.size()),
                    .method = decode_json_string(method.json),
                    .args_json = args.json,
-                   .problem = is_plain ? std::string() : problem_with(args.json)};
+                   .problem = problem_of_call(id.json, args.json, is_plain)};
   }
   if (is_type(type.json, kStateType) && !state.json.empty()) {
     return StateWrite{.state_json = state.json,

@@ -26,12 +26,15 @@ namespace hearth::protocol {
 // and a search in one would hold up other agents for ten.
 inline constexpr std::size_t kLongFrame = std::size_t{256} << 10;
 
+// The longest id of a call that is taken, in bytes: it is kept until the call is answered.
+inline constexpr std::size_t kMostIdBytes = 1024;
+
 // A call, which must get exactly one answer (or chunks and then exactly one last frame).
 struct RpcCall {
   std::string_view id_json;    // the text of a JSON string, the client's choice; echoed unchanged
   std::string method;          // may be unknown, empty, or hold any character
   std::string_view args_json;  // the text of a JSON array
-  std::string problem;         // why args_json is refused, for the caller; empty: it is not
+  std::string problem;         // why it is refused, for the caller; empty: it is not
 };
 
 // The client replaced the whole state.

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -162,6 +163,18 @@ TEST(ClientFrameTest, SaysWhyWhatItRecognisesCannotBeTaken) {
     const auto state = classified(write);
     ASSERT_TRUE(std::holds_alternative<StateWrite>(state)) << value.size();
     EXPECT_EQ(std::get<StateWrite>(state).problem.empty(), is_taken);
+  }
+}
+
+TEST(ClientFrameTest, AnIdThatWouldBeKeptIsShort) {
+  for (const auto& [size, problem] : std::map<std::size_t, std::string>{
+           {kMostIdBytes, ""}, {kMostIdBytes + 1, "its id is longer than 1024 bytes"}}) {
+    const auto frame = classified(R"({"type":"rpc","id":")" + std::string(size - 2, 'x') +
+                                  R"(","method":"m","args":[]})");
+    const auto* call = std::get_if<RpcCall>(&frame);
+    ASSERT_TRUE(call);
+    EXPECT_EQ(call->id_json.size(), size) << "the refusal names it";
+    EXPECT_EQ(call->problem, problem);
   }
 }
 
