@@ -292,11 +292,11 @@ bool OutboundTransfer::stop(Errc code, Phase phase, std::string why) {
 
 bool OutboundTransfer::take_line(std::string_view line) {
   activity_ = std::chrono::steady_clock::now();
-  if (has_head()) return true;  // trailers
   head_bytes_ += line.size();
   if (head_bytes_ > OutboundHttp::kMostHeadBytes)
-    return stop(Errc::kLimitExceeded, Phase::kHeaders,
+    return stop(Errc::kLimitExceeded, has_head() ? Phase::kBody : Phase::kHeaders,
                 "the head of the answer is longer than 64 KiB");
+  if (has_head()) return true;  // trailers, which libcurl keeps
   if (line.starts_with("HTTP/")) {
     head_.headers.clear();
     std::tie(head_.http_version, head_.status) = read_status_line(line);

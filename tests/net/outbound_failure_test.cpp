@@ -154,6 +154,15 @@ TEST_F(OutboundFailureTest, ABodyThatIsCut) {
   }
 }
 
+TEST_F(OutboundFailureTest, ATrailerIsNoLongerThanAHead) {
+  const auto heard = finish(to("/long-trailer"));
+  ASSERT_TRUE(heard->failure);
+  EXPECT_EQ(heard->failure->code, Errc::kLimitExceeded);
+  EXPECT_EQ(heard->failure->phase, Phase::kBody);
+  EXPECT_EQ(heard->failure->message, "the head of the answer is longer than 64 KiB");
+  EXPECT_EQ(heard->body, "body");
+}
+
 TEST_F(OutboundFailureTest, OnlyABodyWithoutALengthCannotShowThatItIsCut) {
   for (const char* path : {"/bytes?n=5", "/sse", "/packed", "/gzip", "/until-close?gzip"})
     EXPECT_FALSE(finish(to(path))->head->until_close) << path;

@@ -276,6 +276,8 @@ const paths = {
     cut(response, `HTTP/${query.get('version') ?? '1.1'} 200 OK\r\n${coding}content-type: text/event-stream\r\n\r\n${body}`);
   },
   '/cut-chunk': (request, response) => cut(response, 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n10\r\nonly this'),
+  '/long-trailer': (request, response) =>
+    cut(response, `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n${'a: b\r\n'.repeat(20_000)}`),
   // Says that the connection stays, and closes it.
   '/close-idle': (request, response) => {
     const { socket } = response;
