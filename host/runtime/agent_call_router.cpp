@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace hearth::runtime {
 namespace {
@@ -28,26 +29,26 @@ struct CallWire {
 
   Mutex mutex;
   std::size_t unread GUARDED_BY(mutex) = 0;  // bytes of parts that the caller has not received
-  std::function<void()> drained GUARDED_BY(mutex);
+  std::vector<std::function<void()>> drained GUARDED_BY(mutex);  // several may wait at once
 
   // The caller has received this many more bytes.
   void taken(std::size_t bytes) {
-    std::function<void()> notice;
+    std::vector<std::function<void()>> notices;
     {
       const MutexLock lock(mutex);
       unread -= bytes;
-      if (unread <= AgentCallRouter::kFewUnread) notice.swap(drained);
+      if (unread <= AgentCallRouter::kFewUnread) notices.swap(drained);
     }
-    if (notice) notice();
+    for (const auto& each : notices) each();
   }
   void abandon() {
     abandoned = true;
-    std::function<void()> notice;
+    std::vector<std::function<void()>> notices;
     {
       const MutexLock lock(mutex);
-      notice.swap(drained);
+      notices.swap(drained);
     }
-    if (notice) notice();
+    for (const auto& each : notices) each();
   }
 };
 
@@ -156,7 +157,7 @@ class AgentCallSink final : public CallSink {
     {
       const MutexLock lock(wire_->mutex);
       if (!wire_->abandoned && wire_->unread > AgentCallRouter::kFewUnread)
-        return wire_->drained.swap(notice);
+        return wire_->drained.push_back(std::move(notice));
     }
     notice();
   }
