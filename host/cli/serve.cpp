@@ -177,7 +177,8 @@ int serve(config::Config config, Logger& logger, server::SupervisedServer& super
   print_line(stdout, "hearth ready: listening on " + server->address());
   supervised.tell_ready();
   // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing changes the environment
-  (void)server::tell_systemd(std::getenv("NOTIFY_SOCKET"), "READY=1");
+  const char* const manager = std::getenv("NOTIFY_SOCKET");
+  (void)server::tell_systemd(manager, "READY=1");
 
   int signal = next_signal(signals, *server);
   for (; signal == SIGHUP && !signals.is_over(); signal = next_signal(signals, *server)) {
@@ -186,6 +187,7 @@ int serve(config::Config config, Logger& logger, server::SupervisedServer& super
   }
   logger.write(LogLevel::kInfo, "server.stopping", {{"signal", signal}});
   const StopDeadline deadline(grace + kStopSlack, logger);
+  (void)server::tell_systemd(manager, server::stopping_state(grace + 2 * kStopSlack));
   server->stop();
   logger.write(LogLevel::kInfo, "server.stopped");
   if (signal == SIGHUP) supervised.tell_hung_up();

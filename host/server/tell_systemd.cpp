@@ -32,4 +32,8 @@ bool tell_systemd(const char* socket, std::string_view state) {
                   static_cast<socklen_t>(size)) == static_cast<ssize_t>(state.size());
 }
 
+std::string stopping_state(std::chrono::microseconds most) {
+  return "STOPPING=1\nEXTEND_TIMEOUT_USEC=" + std::to_string(most.count());
+}
+
 }  // namespace hearth::server

@@ -1,14 +1,19 @@
+#include "base/file_descriptor.hpp"
 #include "process/agent_client.hpp"
 #include "process/process_fixture.hpp"
 #include "support/built.hpp"
 #include "support/environment.hpp"
 
 #include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -269,6 +274,27 @@ TEST_F(StartStopTest, LogsAreJsonWhenNobodyWatches) {
   EXPECT_EQ(server->stop(), kClean);
   EXPECT_TRUE(server->log().starts_with("{\"time\":")) << server->log();
   EXPECT_TRUE(contains(server->log(), "\"event\":\"server.stopped\""));
+}
+
+TEST_F(StartStopTest, ItsManagerIsToldWhenItIsReadyAndHowLongItMayTakeToStop) {
+  put("hearth.yaml", "limits: {shutdown_grace: 5m}\n");
+  const FileDescriptor manager(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  std::ranges::copy((root_ / "notify").native(), address.sun_path);
+  ASSERT_EQ(::bind(manager.get(), reinterpret_cast<const sockaddr*>(&address),  // NOLINT
+                   sizeof address),
+            0);
+  const auto told = [&manager] {
+    std::array<char, 100> bytes{};
+    const ssize_t count = ::recv(manager.get(), bytes.data(), bytes.size(), 0);
+    return std::string(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  };
+  const auto server = serve_under({"env", "NOTIFY_SOCKET=" + (root_ / "notify").native()},
+                                  {"--config", "hearth.yaml"});
+  server->wait_until_ready();
+  EXPECT_EQ(server->stop(), kClean);
+  EXPECT_EQ(told(), "READY=1");
+  EXPECT_EQ(told(), "STOPPING=1\nEXTEND_TIMEOUT_USEC=340000000");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <string>
 
@@ -39,6 +40,10 @@ TEST(TellSystemdTest, OneDatagramComesToAPathAndToAnAbstractName) {
   const hearth::testing::TempDirectory directory;
   EXPECT_EQ(told(directory.path() / "notify", "READY=1"), "READY=1");
   EXPECT_EQ(told("@hearth-test-" + std::to_string(::getpid()), "READY=1"), "READY=1");
+}
+
+TEST(TellSystemdTest, AServerThatStopsAsksForItsTime) {
+  EXPECT_EQ(stopping_state(std::chrono::minutes(2)), "STOPPING=1\nEXTEND_TIMEOUT_USEC=120000000");
 }
 
 TEST(TellSystemdTest, NothingIsSentWhereNothingListens) {
