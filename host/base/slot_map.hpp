@@ -81,6 +81,14 @@ class SlotMap {
     }
   }
 
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    for (std::uint32_t index = 0; index < places_.size(); ++index) {
+      const Place& place = places_[index];
+      if (place.value) visit(Id{place.generation} << 32 | index, *place.value);
+    }
+  }
+
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
 

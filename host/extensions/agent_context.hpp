@@ -101,6 +101,8 @@ class CallPort : public Interface {
   // The event that the agent's code handles now, or the event that has begun the running code: call
   // and method, also after that event has ended.
   [[nodiscard]] virtual LineOrigin current() const { return {}; }
+  // Whether a client that has left while the agent's code may still work for it was read-only.
+  [[nodiscard]] virtual bool left_readonly(ConnectionId /*client*/) const { return false; }
   // kNotFound if `call` is no HTTP request in progress.
   virtual Result<RequestView> request(CallId call) = 0;
   // A piece of its body is about to reach the agent's code: the deadline of the event begins again.

@@ -20,9 +20,9 @@ std::optional<std::string_view> StateExtension::get() {
 
 Result<void> StateExtension::may_change(ConnectionId on_behalf) {
   const Client* const client = on_behalf == 0 ? nullptr : agent_.clients().find(on_behalf);
-  if (client != nullptr && client->readonly()) {
-    return Error{Errc::kForbidden, "Connection is readonly"};
-  }
+  const bool is_readonly =
+      client != nullptr ? client->readonly() : agent_.calls().left_readonly(on_behalf);
+  if (is_readonly) return Error{Errc::kForbidden, "Connection is readonly"};
   return agent_.watchers().may_change();
 }
 

@@ -259,11 +259,27 @@ Result<void> AgentCalls::emit(CallId id, std::string_view part) {
 }
 
 void AgentCalls::forget_connection(ConnectionId id) {
-  for_each([this, id](CallId /*id*/, CallInProgress& call) {
+  const Connection* const client = parts_.clients.connection(id);
+  const bool is_readonly = client != nullptr && client->readonly();
+  if (empty() && parts_.operations.empty()) left_readonly_.clear();
+  if (is_readonly && left_readonly_.size() < kMostLeft) left_readonly_.insert(id);
+  for_each([this, id, is_readonly](CallId /*id*/, CallInProgress& call) {
     if (call.connection != id) return;
+    call.is_readonly = is_readonly;
     call.sink.reset();
     if (call.kind == EventKind::kCall) forbid_another_try(call);
   });
+}
+
+// With more of them than it remembers, each that has no call in progress counts as one.
+bool AgentCalls::left_readonly(ConnectionId client) const {
+  if (client == 0) return false;
+  std::optional<bool> known;
+  for_each([&](CallId /*id*/, const CallInProgress& call) {
+    if (call.connection == client) known = call.is_readonly;
+  });
+  if (known) return *known;
+  return left_readonly_.size() == kMostLeft || left_readonly_.contains(client);
 }
 
 std::vector<OwnedEvent> AgentCalls::cut_off_all(bool again, const Error& why) {

@@ -16,6 +16,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -87,7 +88,7 @@ class AgentCalls final : public CallsInProgress, public extensions::CallPort {
   // `error` if the event has not failed.
   void end_span(extensions::OpenSpan& span, EventKind kind, std::string_view method,
                 std::string_view error) const;
-  // The client is gone: answers to it are dropped.
+  // The client leaves, and can still be found: answers to it are dropped.
   void forget_connection(ConnectionId id);
   // The instance ends: answers every call with `why`. With `again`, those whose caller still waits
   // and that may be repeated are not answered but returned.
@@ -122,6 +123,7 @@ class AgentCalls final : public CallsInProgress, public extensions::CallPort {
   [[nodiscard]] std::string trace() const override { return parts_.code.span().text(); }
   [[nodiscard]] extensions::Span span() const override { return parts_.code.span(); }
   [[nodiscard]] extensions::LineOrigin current() const override;
+  [[nodiscard]] bool left_readonly(ConnectionId client) const override;
   Result<extensions::RequestView> request(CallId id) override;
   void body_came(CallId id) override;
 
@@ -137,6 +139,10 @@ class AgentCalls final : public CallsInProgress, public extensions::CallPort {
   bool has_instance_ = false;
   std::string refusal_text_;  // of create or of a synchronous event, for the error that it returns
   std::vector<Completion> completions_;
+  // Clients that have left and were read-only, for code that goes on behind the end of its call.
+  // Empty whenever nothing is in progress.
+  static constexpr std::size_t kMostLeft = 4096;
+  std::set<ConnectionId> left_readonly_;
 };
 
 }  // namespace hearth::runtime

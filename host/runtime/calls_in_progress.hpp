@@ -29,6 +29,7 @@ struct CallInProgress {
   EventKind kind{};
   std::string method;  // of a call or a request: its beginning, for the log
   ConnectionId connection = 0;
+  bool is_readonly = false;  // its client has left, and was read-only
   extensions::OriginPtr origin;
   // The span of the event, and of operations that it has begun. Those may go on when it is over.
   extensions::Span span;
@@ -85,6 +86,10 @@ class CallsInProgress {
   [[nodiscard]] const CallInProgress* find(CallId id) const { return calls_.find(id); }
   template <class Visit>
   void for_each(const Visit& visit) {
+    calls_.for_each(visit);
+  }
+  template <class Visit>
+  void for_each(const Visit& visit) const {
     calls_.for_each(visit);
   }
 

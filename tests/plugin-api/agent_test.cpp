@@ -57,6 +57,7 @@ class Worker : public hearth::Agent {
     m.add("who", &Worker::who);
     m.add("ids", &Worker::ids);
     m.add("set_state_later", &Worker::set_state_later);
+    m.add("set_state_afterwards", &Worker::set_state_afterwards);
     m.add("invalid_result", &Worker::invalid_result);
     m.stream("parts", &Worker::parts);
     m.stream("plain_parts", &Worker::plain_parts);
@@ -135,6 +136,12 @@ class Worker : public hearth::Agent {
   }
   std::string who() { return caller() ? caller()->id() : "nobody"; }
   std::vector<std::string> ids() { return {uuid(), uuid()}; }
+  void set_state_afterwards(const Json& next) {
+    after_turn([this, next]() -> Task<void> {
+      co_await sleep(milliseconds(1));
+      set_state(next);
+    });
+  }
   Task<void> set_state_later(Json next) {
     co_await sleep(milliseconds(1));
     set_state(next);
@@ -304,6 +311,17 @@ TEST_F(AgentTest, AfterAWaitAReadonlyCallersChangeIsStillRefused) {
   auto call = client.start("set_state_later", 1);
   host_.advance(milliseconds(1));
   EXPECT_EQ(call.error(), "Connection is readonly");
+  // Nor is it made for a client that has left meanwhile, during its call or after it.
+  for (const char* method : {"set_state_later", "set_state_afterwards"}) {
+    for (const bool is_readonly : {true, false}) {
+      auto one = is_readonly ? agent : host_.create<Worker>(method);
+      auto leaving = one.connect();
+      static_cast<void>(leaving.start(method, 2));
+      leaving.close();
+      host_.advance(milliseconds(1));
+      EXPECT_EQ(one.state(), is_readonly ? Json() : Json(2)) << method;
+    }
+  }
 }
 
 // ---- cancelling and eviction
