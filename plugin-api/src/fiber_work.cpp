@@ -1,3 +1,4 @@
+#include <hearth/call.hpp>
 #include <hearth/detail/fiber_waits.hpp>
 #include <hearth/detail/stop.hpp>
 #include <hearth/hash.hpp>
@@ -26,6 +27,8 @@ Recovery read_recovery(std::string_view name, std::string_view body) {
 bool is_closing(const std::exception_ptr& error) noexcept {
   try {
     std::rethrow_exception(error);
+  } catch (const CallError&) {
+    return false;  // it is the other agent that was evicted
   } catch (const HostError& host) {
     return host.code() == HEARTH_E_CLOSING;
   } catch (...) {

@@ -92,6 +92,11 @@ class ReadingDesk : public hearth::Agent {
     m.add("undelivered", &ReadingDesk::undelivered);
     m.add("forget", &ReadingDesk::forget);
     m.add("down", &ReadingDesk::down);
+    m.add("wait_in_fiber", &ReadingDesk::wait_in_fiber);
+  }
+  void wait_in_fiber() {
+    const auto waiting = [this](hearth::FiberContext&) -> Task<int> { return wait(); };
+    start_fiber("wait", waiting, {.max_retries = 1, .retry_delay = milliseconds(1)});
   }
   Task<int> sum(std::string name) {
     co_await agent("word-counter", name).call<int>("add", 2);
@@ -205,6 +210,16 @@ TEST_F(CallTest, ACallWaitsAndEndsWithTheCallee) {
   desk_.evict();
   host_.advance(minutes(2));
   EXPECT_TRUE(dropped.failed());
+}
+
+TEST_F(CallTest, AFiberWhoseCalleeIsEvictedIsTriedAgain) {
+  desk_.call("wait_in_fiber");
+  for (int tries = 0; tries < 2; ++tries) {
+    ASSERT_EQ(desk_.fibers().size(), 1U);
+    counter_.evict();
+    host_.advance(milliseconds(10));
+  }
+  EXPECT_TRUE(desk_.fibers().empty()) << "it has failed twice";
 }
 
 TEST_F(CallTest, ACallEndsWhenItsTimeIsOverAndItsEventWithIt) {
