@@ -69,6 +69,7 @@ class Shop : public hearth::Agent {
     m.add("undeclared", &Shop::undeclared);
     m.add("nothing", &Shop::nothing);
     m.add("measure", &Shop::measure);
+    m.add("garbled", &Shop::garbled);
     m.fiber("measure", &Shop::run_measure);
     m.fiber("order", &Shop::run_order);
     m.fiber("twice", &Shop::run_twice);
@@ -137,6 +138,15 @@ class Shop : public hearth::Agent {
   Task<Json> pay(std::string key, int cents) {
     OperationCall call{.kind = "keyed", .args = cents, .key = std::move(key)};
     return run(std::move(call));
+  }
+  // Its result is no JSON.
+  Task<std::string> garbled(std::string kind) {
+    OperationCall call{.kind = std::move(kind), .key = "k"};
+    const auto act = [](OperationAttempt attempt) -> std::string {
+      other_side.keys.push_back(attempt.id);
+      return "caf\xe9";
+    };
+    co_return co_await operation(std::move(call), act);
   }
   Task<Json> undeclared() {
     OperationCall call{.kind = "refund", .key = "k"};
@@ -296,6 +306,17 @@ TEST_F(OperationsSdkTest, OneThatRunsIsJoined) {
   host_.advance(seconds(2));
   EXPECT_EQ(first_call.value(), second_call.value());
   EXPECT_EQ(other_side.keys.size(), 1U);
+}
+
+TEST_F(OperationsSdkTest, OneWhoseResultCannotBeKeptWasCutOffAndDoesNotRunOn) {
+  for (const auto& [kind, again] :
+       {std::pair("idempotent", "the result of an operation must be JSON"),
+        std::pair("unsafe", "may have executed; verify before retrying")}) {
+    EXPECT_EQ(agent_.start("garbled", kind).error(), "the result of an operation must be JSON");
+    auto next = agent_.start("garbled", kind);
+    ASSERT_TRUE(next.done()) << "it waits for one that does not run: " << kind;
+    EXPECT_NE(next.error().find(again), std::string::npos) << next.error();
+  }
 }
 
 TEST_F(OperationsSdkTest, WhoJoinsDoesItIfTheOtherOneIsCancelled) {

@@ -198,8 +198,10 @@ class OperationRun {
     std::uint32_t state = HEARTH_OPERATION_IS_INTERRUPTED;
     const hearth_status status =
         operation_table(activation_)
-            .settle(activation_.host(), activation_.id(), std::exchange(operation_, 0), outcome,
-                    slice(body), &state);
+            .settle(activation_.host(), activation_.id(), operation_, outcome, slice(body), &state);
+    if (status == HEARTH_E_INVALID)
+      return status;  // it runs on: the end of this object cuts it off
+    operation_ = 0;
     state_ = static_cast<OperationState>(state);
     release_joined(activation_, id_);
     return status;
