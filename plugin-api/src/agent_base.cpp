@@ -133,6 +133,7 @@ Activation::Activation(const ClassTraits& traits, const hearth_class& definition
 }
 
 void Activation::tell_error(std::string_view where) noexcept {
+  if (!agent_) return;
   try {
     agent_->on_error(where, std::current_exception());
   } catch (...) {

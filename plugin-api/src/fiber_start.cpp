@@ -14,8 +14,15 @@ void check_fiber_options(const FiberOptions& options) {
     refuse("retry_delay must be <= max_retry_delay");
 }
 
+void need_agent(const Activation& activation) {
+  if (!activation.has_agent())
+    throw Error(HEARTH_E_INVALID, "begin fibers in on_start() or later: not in the constructor",
+                true);
+}
+
 std::unique_ptr<BoundFiber> need_named(Activation& activation, std::string_view name,
                                        const Json& input, bool is_stored) {
+  need_agent(activation);
   auto bound =
       is_stored ? bind_stored(activation, name, input) : bind_named(activation, name, input);
   if (!bound)

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <exception>
 #include <optional>
 #include <string>
 #include <vector>
@@ -198,6 +199,21 @@ TEST_F(FiberTest, AnEvictionDestroysTheFramesAndKeepsTheRows) {
   ASSERT_EQ(agent_.fibers().size(), 4U);
   for (const FiberRecord& fiber : agent_.fibers()) EXPECT_TRUE(fiber.interrupted());
   EXPECT_EQ(agent_.fibers()[1].snapshot, R"({"step":1})");
+}
+
+TEST_F(FiberTest, NoneIsBegunInTheConstructor) {
+  class Early : public hearth::Agent {
+   public:
+    Early() {
+      start_fiber("work", [this](FiberContext&) -> Task<void> { co_await sleep(seconds(1)); });
+    }
+  };
+  try {
+    host_.create<Early>("early");
+    FAIL() << "it was begun";
+  } catch (const std::exception& error) {
+    EXPECT_STREQ(error.what(), "begin fibers in on_start() or later: not in the constructor");
+  }
 }
 
 TEST_F(FiberTest, AnEndThatOnlyTheEvictionCausedKeepsTheRow) {

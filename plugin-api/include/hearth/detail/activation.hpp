@@ -130,6 +130,7 @@ class Activation final : private TaskWatch {
   [[nodiscard]] const HostTables& tables() const noexcept { return *tables_; }
   [[nodiscard]] const Context& context() const noexcept { return context_; }
   [[nodiscard]] Agent& agent() noexcept { return *agent_; }
+  [[nodiscard]] bool has_agent() const noexcept { return agent_ != nullptr; }  // it is constructed
   void adopt(std::unique_ptr<Agent> agent) noexcept;
 
   // ---- errors

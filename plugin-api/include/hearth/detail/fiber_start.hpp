@@ -14,6 +14,8 @@
 namespace hearth::detail {
 
 void check_fiber_options(const FiberOptions& options);
+// Failure: Error(INVALID) in the constructor of the agent, which fibers could not reach yet.
+void need_agent(const Activation& activation);
 
 // The function that is listed under `name`, with `input`; null if there is none. In dispatch.cpp.
 std::unique_ptr<BoundFiber> bind_named(Activation& activation, std::string_view name,
@@ -58,6 +60,7 @@ inline const RecoveredFiber* continued_by(const Activation& activation, std::str
 inline OpenedFiber open_fiber(Activation& activation, std::string_view name, const Json& input,
                               const FiberOptions& options, std::string_view parent = {},
                               bool is_listed = false) {
+  need_agent(activation);
   check_fiber_options(options);
   OpenedFiber opened;
   if (const auto* const continued = continued_by(activation, name, input, options, is_listed)) {
