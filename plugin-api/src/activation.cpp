@@ -64,10 +64,10 @@ void Activation::complete_with_exception(const Context& context) noexcept {
   // An answer of the author if a caller reads it. An event that is delivered again has no caller.
   const bool is_answer = failure.status != HEARTH_E_PLUGIN && !context.unheard && !context.retried;
   if (!is_answer) tell_error(context.handler);
-  // For events that are delivered again these two statuses mean that the class has nothing to call.
-  // But it had, and that threw.
-  const bool misleading =
-      failure.status == HEARTH_E_NOT_FOUND || failure.status == HEARTH_E_UNSUPPORTED;
+  // For events that are delivered again these statuses mean that the class has nothing to call. But
+  // it had, and that threw.
+  const bool misleading = failure.status == HEARTH_E_NOT_FOUND || failure.status == HEARTH_E_GONE ||
+                          failure.status == HEARTH_E_UNSUPPORTED;
   hearth_status status = failure.status;
   if (context.retried && misleading) status = HEARTH_E_PLUGIN;
   if (context.is_method && failure.of_host != 0) status = failure.of_host;

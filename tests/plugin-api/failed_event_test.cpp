@@ -86,7 +86,7 @@ class FailedEventTest : public ::testing::TestWithParam<hearth_status> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Codes, FailedEventTest,
-                         ::testing::Values(HEARTH_E_NOT_FOUND, HEARTH_E_UNSUPPORTED,
+                         ::testing::Values(HEARTH_E_NOT_FOUND, HEARTH_E_GONE, HEARTH_E_UNSUPPORTED,
                                            HEARTH_E_PLUGIN));
 
 TEST_P(FailedEventTest, AScheduledCallbackIsTriedAgain) {
