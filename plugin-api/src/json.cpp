@@ -83,7 +83,13 @@ std::string_view json_error_text(const Json::exception& error) {
 
 namespace hearth {
 
-void append_json(std::string& out, const Json& value) {
+namespace {
+
+// Each level takes some of the stack. What a host takes is far less deep.
+constexpr int kMostNested = 10'000;
+
+void append_nested(std::string& out, const Json& value, int depth) {
+  if (depth > kMostNested) throw Error(HEARTH_E_INVALID, "a value of JSON is nested too deeply");
   switch (value.type()) {
     case Json::value_t::object: {
       char separator = '{';
@@ -91,7 +97,7 @@ void append_json(std::string& out, const Json& value) {
         out.push_back(separator);
         append_json_text(out, key);
         out.push_back(':');
-        append_json(out, member);
+        append_nested(out, member, depth + 1);
         separator = ',';
       }
       out.append(separator == '{' ? "{}" : "}");
@@ -101,7 +107,7 @@ void append_json(std::string& out, const Json& value) {
       char separator = '[';
       for (const Json& element : value.get_ref<const Json::array_t&>()) {
         out.push_back(separator);
-        append_json(out, element);
+        append_nested(out, element, depth + 1);
         separator = ',';
       }
       out.append(separator == '[' ? "[]" : "]");
@@ -122,6 +128,12 @@ void append_json(std::string& out, const Json& value) {
     case Json::value_t::null:
     case Json::value_t::discarded: out.append("null"); return;
   }
+}
+
+}  // namespace
+
+void append_json(std::string& out, const Json& value) {
+  append_nested(out, value, 0);
 }
 
 Json parse_json(std::string_view text) {

@@ -132,7 +132,15 @@ MISTAKES = {
          " void f(Box, hearth::FiberContext&) {} FIBER", REQUIRED),
     "a coroutine that takes a reference":
         ("hearth::Task<int> f(const std::string& s) { co_return s.size(); } METHOD",
-         "a method that returns a Task takes its parameters by value"),
+         "a method that returns a Task takes its parameters by value, and texts as std::string"),
+    "a coroutine that takes a view of a text":
+        ("hearth::Task<int> f(std::string_view s) { co_return s.size(); } METHOD",
+         "a method that returns a Task takes its parameters by value, and texts as std::string"),
+    "a view of a text that is read":
+        ('int f() { return kv().get<std::string_view>("k")->size(); } METHOD',
+         "a std::string_view would refer to a text that is gone: read a std::string"),
+    "a character as an argument":
+        ("int f(char c) { return c; } METHOD", "JSON has no characters: take a std::string, or an int"),
     "a chat's tool that takes a reference across its waits":
         ("hearth::Task<int> g(const std::string& s) { co_return s.size(); } void f() { (void)hearth::chat::tools::"
          'member_tool("n", "d", hearth::Effect::kRead, *this, &A::g, {}); } METHOD',

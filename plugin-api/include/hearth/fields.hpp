@@ -152,6 +152,10 @@ constexpr std::string_view expected_name() {
 
 template <std::integral T>
 T read_integer(const Json& value, const Place& place) {
+  constexpr bool kIsCharacter = std::same_as<T, char> || std::same_as<T, wchar_t> ||
+                                std::same_as<T, char8_t> || std::same_as<T, char16_t> ||
+                                std::same_as<T, char32_t>;
+  static_assert(!kIsCharacter, "JSON has no characters: take a std::string, or an int");
   if (value.is_number_unsigned()) {
     const auto number = value.get<std::uint64_t>();
     if (!std::in_range<T>(number)) refuse(place, "integer out of range");
@@ -317,6 +321,8 @@ T read_json(const Json& value, const Place& place, UnknownKeys unknown) {
 //           integer").
 template <class T>
 [[nodiscard]] T read_json(const Json& value, std::string_view what) {
+  static_assert(!std::same_as<T, std::string_view>,
+                "a std::string_view would refer to a text that is gone: read a std::string");
   return detail::read_json<T>(value, detail::Place{nullptr, what, 0},
                               detail::UnknownKeys::kIgnored);
 }

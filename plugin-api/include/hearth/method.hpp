@@ -195,7 +195,9 @@ struct Invoker {
   // after its first wait.
   static constexpr bool kSafe =
       !kIsTask<Result> ||
-      ((!std::is_reference_v<Parameters> || std::same_as<Parameters, Stream&>) && ...);
+      (((!std::is_reference_v<Parameters> && !std::same_as<Parameters, std::string_view>) ||
+        std::same_as<Parameters, Stream&>) &&
+       ...);
   // The stream is the first parameter, and no argument: its place in the list has no schema.
   static constexpr MethodSchema kSchema = {
       kTypeSchemas<std::remove_cvref_t<Parameters>...> + (kStreams ? 1 : 0),
@@ -331,6 +333,11 @@ class Methods {
               MethodOption second = {}) {
     put<true, decltype(method), Result, Parameters...>(name, method, first, second);
   }
+  template <class C, class Result, class... Parameters>
+  void stream(const char* name, Result (C::*method)(Parameters...) const, MethodOption first = {},
+              MethodOption second = {}) {
+    put<true, decltype(method), Result, Parameters...>(name, method, first, second);
+  }
 
   // A callback for schedule() and queue(). Clients cannot call it, unless it is listed with add()
   // too.
@@ -375,7 +382,9 @@ class Methods {
     static_assert(
         Invoker::kStreams == Streams,
         "stream() is for methods whose first parameter is hearth::Stream&, add() for all others");
-    static_assert(Invoker::kSafe, "a method that returns a Task takes its parameters by value");
+    static_assert(
+        Invoker::kSafe,
+        "a method that returns a Task takes its parameters by value, and texts as std::string");
     static_assert(sizeof pointer <= detail::Method::kPointerBytes);
     const bool is_first = *first.description() != '\0';
     detail::Method method = {
