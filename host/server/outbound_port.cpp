@@ -114,7 +114,7 @@ class OutboundPort::Exchange final : public extensions::RemoteOperation,
         request_(outbound_request(std::move(request))),
         mask_(key_of(request_.secret_headers)),
         host_(host_of(request_.url)) {
-    request_.credit += mask_.size();  // what waits in the mask gets no credit
+    raise_credit(request_.credit, mask_.size());  // what waits in the mask gets no credit
     if (span_.is_open()) describe_span();
   }
   ~Exchange() override {

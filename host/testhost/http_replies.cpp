@@ -1,5 +1,6 @@
 #include "testhost/http_replies.hpp"
 
+#include "base/credit.hpp"
 #include "extensions/abi_status.hpp"
 #include "extensions/fetch.hpp"
 
@@ -17,7 +18,6 @@ class HttpReplies::Exchange final : public extensions::RemoteOperation {
  public:
   Exchange(HttpReplies& replies, extensions::FetchRequest request)
       : replies_(replies),
-        credit_(static_cast<std::int64_t>(request.window)),
         timeout_(request.total_timeout),
         sent_{.method = std::move(request.method),
               .url = std::move(request.url),
@@ -25,7 +25,9 @@ class HttpReplies::Exchange final : public extensions::RemoteOperation {
               .body = std::move(request.body),
               .credential = std::move(request.credential),
               .follow_redirects = request.follow_redirects,
-              .http2 = request.http2} {}
+              .http2 = request.http2} {
+    raise_credit(credit_, request.window);
+  }
   ~Exchange() override { std::erase(replies_.running_, this); }
 
   void start(extensions::RemoteListener& listener) override {
@@ -33,7 +35,7 @@ class HttpReplies::Exchange final : public extensions::RemoteOperation {
     plan(replies_.reply_ ? replies_.reply_(sent_) : nobody());
     replies_.running_.push_back(this);
   }
-  void credit(std::uint64_t bytes) override { credit_ += static_cast<std::int64_t>(bytes); }
+  void credit(std::uint64_t bytes) override { raise_credit(credit_, bytes); }
 
   // Absent: it waits for credit.
   [[nodiscard]] std::optional<SteadyTime> next_due() const {
@@ -106,7 +108,7 @@ class HttpReplies::Exchange final : public extensions::RemoteOperation {
   }
 
   HttpReplies& replies_;
-  std::int64_t credit_;
+  std::int64_t credit_ = 0;
   const std::chrono::milliseconds timeout_;  // 0: none
   const testing::SentRequest sent_;
   extensions::RemoteListener* listener_ = nullptr;

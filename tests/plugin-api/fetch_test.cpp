@@ -270,7 +270,7 @@ TEST_F(FetchTest, ReadsJsonIntoAStruct) {
 
 TEST_F(FetchTest, PiecesComeAsTheyAreReadWhateverTheWindow) {
   answer({.pieces = {"one", "two", "three"}});
-  for (const int window : {1, 4, 1000})
+  for (const std::uint64_t window : {1UL, 4UL, 1000UL, UINT64_MAX})
     EXPECT_EQ(agent_.call("pieces", window), Json({"one", "two", "three"})) << window;
 }
 
