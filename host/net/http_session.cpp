@@ -448,11 +448,11 @@ void HttpSession::on_abort(std::uint64_t number, std::function<void()> notice) {
 
 void HttpSession::answered() {
   abort_notice_ = nullptr;
-  if (!keep_alive_) return end();
   if (stream_->buffered() > ByteStream::kMostGathered) {
     stream_->flush();
     if (stream_->refused_memory()) return drop(DropReason::kMemory);
   }
+  if (!keep_alive_) return end();
   stream_->flush_soon();
   wait_for_request(share_.options.http_idle_timeout);
   // Posted, because many requests sent ahead would otherwise nest ever deeper on this stack. A
@@ -529,6 +529,8 @@ void HttpSession::cut() {
 void HttpSession::on_sweep(SocketTime now) {
   if (state_ >= State::kMoved) return;
   if (!is_ending() && !stream_->is_open()) return lost();  // a send has failed without a read
+  // No read is pending while bytes wait behind the request.
+  if (state_ == State::kStreaming && !reading_ && stream_->peer_has_left()) return lost();
   const bool takes = stream_->waits_for_peer();
   if (rate_out_.too_slow(share_.options, takes, takes ? stream_->bytes_taken() : 0, now)) {
     return drop(DropReason::kReadsSlowly);
