@@ -11,6 +11,7 @@ namespace hearth::chat {
 namespace {
 
 constexpr const char* kReadonly = "This client may only read.";
+constexpr const char* kTooLargeResult = "The result is too large.";
 constexpr std::uint32_t kKeptRecords = 50;
 
 FiberFilter ended_turns() {
@@ -280,19 +281,31 @@ Task<void> Chat::set_messages(Connection client, SetMessages frame, SentList sen
 
 void Chat::answer(const Connection& client, const std::string& call, bool auto_continue,
                   const Json& tools, const std::function<Answer(Json&)>& change) {
+  std::optional<RunningTurn> interrupted;  // it takes the answer up when its fiber goes on
+  const auto rebuilt = [&](const std::string& id) {
+    return &interrupted.emplace(agent, transcript, turns, log, streams, turns.find(id).value());
+  };
+  RunningTurn* turn = running;
+  if (const auto head = turns.head(); turn == nullptr && head && head->is_running)
+    turn = rebuilt(head->id);
   std::optional<Json> message;
   Answer answered = Answer::kNoCall;
-  if (running != nullptr) answered = change(running->message());
-  if (answered == Answer::kTaken) {  // if it cannot be stored, the turn ends with that
-    std::ignore = store_answer(*running);
-    message = transcript.find(running->record().message_id);
+  if (turn != nullptr) answered = change(turn->message());
+  if (answered == Answer::kTaken) {
+    // If it cannot be stored, a turn that runs ends with that.
+    if (store_answer(*turn) && interrupted) {
+      turn = rebuilt(interrupted->record().id);
+      std::ignore = fail_call(turn->message(), call, kTooLargeResult);
+      std::ignore = store_answer(*turn);
+    }
+    message = transcript.find(turn->record().message_id);
   } else if (answered == Answer::kNoCall) {
     message = transcript.find_call(call);
     if (message) answered = change(*message);
     if (answered == Answer::kTaken) clean(*message);
     if (answered == Answer::kTaken && to_text(*message).size() > kMaxMessageBytes) {
       message = transcript.find_call(call);  // the batch goes on
-      std::ignore = fail_call(*message, call, "The result is too large.");
+      std::ignore = fail_call(*message, call, kTooLargeResult);
       clean(*message);
     }
     if (answered == Answer::kTaken) transcript.put(*message);
@@ -308,12 +321,12 @@ void Chat::answer(const Connection& client, const std::string& call, bool auto_c
   }
   // A turn that runs goes on with the answer itself.
   if (!auto_continue && agent.kv().get<std::string>(kContinuesKey) != id) return;
-  TurnRequest turn{.id = agent.uuid(),
+  TurnRequest next{.id = agent.uuid(),
                    .kind = TurnKind::kContinuation,
                    .client_tools = tools,
                    .owner = client.id(),
                    .message_id = id};
-  turns.accept(turn, options.line(), agent.now());
+  turns.accept(next, options.line(), agent.now());
   start_head();
 }
 
