@@ -33,5 +33,46 @@ TEST(RestartTest, C30_AResultThatComesBeforeTheTurnGoesOnIsUsed) {
   EXPECT_EQ(own.model.requests().size(), 2U);
 }
 
+// The frame is read on another thread meanwhile.
+TEST(LeavingClientTest, AFrameCountsAlthoughItsSenderLeavesRightBehindIt) {
+  for (const bool is_readonly : {false, true}) {
+    for (const std::size_t size : {2U, 300'000U}) {
+      SCOPED_TRACE(std::to_string(size) + (is_readonly ? " readonly" : ""));
+      Stage own(ScriptedModel::kDialects[0]);
+      own.model.then({"hello"});
+      auto agent = own.make<Shut>();
+      {
+        ChatClient client(agent, "tab", is_readonly ? "guest=1" : "");
+        own.wait(seconds(1));
+        own.host.hold_offload(true);
+        client.say("r1", std::string(size, 'x'));
+        client.say("r2", "hi");
+        client.close();
+        own.wait(seconds(1));
+      }
+      own.host.hold_offload(false);
+      own.wait(seconds(60));
+      EXPECT_EQ(transcript_of(agent).size(), is_readonly ? 0U : 4U);
+      EXPECT_EQ(own.logged("on_message failed"), 0U);
+    }
+  }
+}
+
+TEST(LeavingClientTest, AFrameCountsAlthoughItsSenderLeavesWhileTheAgentStarts) {
+  Stage own(ScriptedModel::kDialects[0]);
+  own.model.then({"hello"});
+  auto agent = own.make({{"slow_start", true}});
+  {
+    ChatClient client(agent);
+    own.wait(seconds(2));
+    agent.evict();
+    client.say("r1", "hi");
+    client.close();
+  }
+  own.wait(seconds(60));
+  EXPECT_EQ(transcript_of(agent).size(), 2U);
+  EXPECT_EQ(own.logged("on_message failed"), 0U);
+}
+
 }  // namespace
 }  // namespace hearth::chat

@@ -66,6 +66,16 @@ struct LongMessage {
   std::optional<ClientFrame> frame;
 };
 
+// The client of a frame, which counts also if the client leaves before it is handled.
+struct Sender {
+  explicit Sender(Connection of) : client(of), id(client.id()), was_readonly(client.readonly()) {}
+  [[nodiscard]] bool is_readonly() const;
+
+  Connection client;
+  std::string id;
+  bool was_readonly;  // when the frame came
+};
+
 // Of a turn. Clients change no message by its id.
 enum class Origin : std::uint8_t { kAgent, kClient };
 
@@ -96,11 +106,11 @@ struct Chat {
   // ---- frames (frames.cpp)
 
   Task<void> read_long(std::shared_ptr<LongMessage> message);
-  Task<void> handle(Connection client, ClientFrame frame, SentList sent);
-  Task<void> accept(Connection client, ChatRequest request, SentList sent);
+  Task<void> handle(Sender sender, ClientFrame frame, SentList sent);
+  Task<void> accept(Sender sender, ChatRequest request, SentList sent);
   [[nodiscard]] std::set<std::string> answers_in(const std::vector<std::string>& ids) const;
-  Task<void> set_messages(Connection client, SetMessages frame, SentList sent);
-  void handle_now(const Connection& client, const ClientFrame& frame);
+  Task<void> set_messages(Sender sender, SetMessages frame, SentList sent);
+  void handle_now(const Sender& sender, const ClientFrame& frame);
   void refuse(const Connection& client, const Refusal& refusal);
   // The first turn of the line runs, if none does. False: the agent has too many fibers now, and
   // the line waits for the end of a turn, a message or a start.
@@ -120,8 +130,8 @@ struct Chat {
   void clean(Json& message);
   void ask_sanitizer(Json& message);  // the author's hook alone
   // Changes a call's part in the running answer, or in a stored message.
-  void answer(const Connection& client, const std::string& call, bool auto_continue,
-              const Json& tools, const std::function<Answer(Json&)>& change);
+  void answer(const Sender& sender, const std::string& call, bool auto_continue, const Json& tools,
+              const std::function<Answer(Json&)>& change);
   // The turn's id.
   // Failure   Error: INVALID (a message that cannot be stored, or of a client with an id that is
   //           there), LIMIT (too many turns wait, or fibers exist); nothing has changed

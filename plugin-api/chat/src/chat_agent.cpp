@@ -159,6 +159,7 @@ Task<void> ChatAgent::on_connect(Connection client) {
 Task<void> ChatAgent::on_message(Connection client, Message message) {
   // Shared with the thread that reads a long one: the agent may be gone before that has ended.
   const auto kept = std::make_shared<chat::LongMessage>(std::move(message));
+  const chat::Sender sender(client);
   bool is_frame = false;
   {
     const chat::InOrder::Place place(begun().order, client.number());
@@ -180,7 +181,7 @@ Task<void> ChatAgent::on_message(Connection client, Message message) {
     std::optional<chat::ClientFrame> frame = std::exchange(kept->frame, {});
     if (frame) {
       is_frame = true;
-      auto handling = begun().handle(client, std::move(*frame), std::move(kept->sent));
+      auto handling = begun().handle(sender, std::move(*frame), std::move(kept->sent));
       co_await std::move(handling);
     }
   }

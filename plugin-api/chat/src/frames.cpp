@@ -47,6 +47,15 @@ std::vector<Json> user_text(std::string_view text) {
   return messages;
 }
 
+bool Sender::is_readonly() const {
+  try {
+    return client.readonly();
+  } catch (const HostError& error) {
+    if (error.code() != HEARTH_E_GONE) throw;
+    return was_readonly;
+  }
+}
+
 void Chat::ask_sanitizer(Json& message) {
   try {
     agent.sanitize(message);
@@ -224,7 +233,8 @@ std::set<std::string> Chat::answers_in(const std::vector<std::string>& ids) cons
   return answers;
 }
 
-Task<void> Chat::accept(Connection client, ChatRequest request, SentList sent) {
+Task<void> Chat::accept(Sender sender, ChatRequest request, SentList sent) {
+  const Connection& client = sender.client;
   std::vector<std::string> origin_ids = trailing_user_ids(request.messages);
   auto preparing = prepare(std::move(request.messages));
   Prepared prepared = co_await std::move(preparing);
@@ -238,7 +248,7 @@ Task<void> Chat::accept(Connection client, ChatRequest request, SentList sent) {
                    .origin_ids = origin_ids,
                    .body = std::move(request.body),
                    .client_tools = std::move(request.client_tools),
-                   .owner = client.id()};
+                   .owner = sender.id};
   const std::vector<std::string> used = history.ids_in_use();
   auto together = agent.transaction();  // a list that cannot be stored has no turn
   const Accepted accepted = turns.accept(turn, options.line(), agent.now());
@@ -267,7 +277,7 @@ Task<void> Chat::accept(Connection client, ChatRequest request, SentList sent) {
   client.send(refusal_frame({request.id, kNoFiber}));
 }
 
-Task<void> Chat::set_messages(Connection client, SetMessages frame, SentList sent) {
+Task<void> Chat::set_messages(Sender sender, SetMessages frame, SentList sent) {
   auto preparing = prepare(std::move(frame.messages));
   Prepared prepared = co_await std::move(preparing);
   const std::vector<std::string> used = history.ids_in_use();
@@ -275,11 +285,11 @@ Task<void> Chat::set_messages(Connection client, SetMessages frame, SentList sen
   transcript.accept(std::move(prepared.messages), prepared.hashes, options.history(), false,
                     std::move(sent), used);
   together.commit();
-  streams.show_list_of(client);
+  streams.show_list_of(sender.client);
   changed.notify();
 }
 
-void Chat::answer(const Connection& client, const std::string& call, bool auto_continue,
+void Chat::answer(const Sender& sender, const std::string& call, bool auto_continue,
                   const Json& tools, const std::function<Answer(Json&)>& change) {
   std::optional<RunningTurn> interrupted;  // it takes the answer up when its fiber goes on
   const auto rebuilt = [&](const std::string& id) {
@@ -324,17 +334,18 @@ void Chat::answer(const Connection& client, const std::string& call, bool auto_c
   TurnRequest next{.id = agent.uuid(),
                    .kind = TurnKind::kContinuation,
                    .client_tools = tools,
-                   .owner = client.id(),
+                   .owner = sender.id,
                    .message_id = id};
   turns.accept(next, options.line(), agent.now());
   start_head();
 }
 
-Task<void> Chat::handle(Connection client, ClientFrame frame, SentList sent) {
+Task<void> Chat::handle(Sender sender, ClientFrame frame, SentList sent) {
+  const Connection& client = sender.client;
   const bool only_reads = std::holds_alternative<ResumeRequest>(frame) ||
                           std::holds_alternative<ResumeAck>(frame) ||
                           std::holds_alternative<Refusal>(frame);
-  if (client.readonly() && !only_reads) {
+  if (!only_reads && sender.is_readonly()) {
     if (const auto* const request = std::get_if<ChatRequest>(&frame))
       client.send(refusal_frame({request->id, kReadonly}));
     co_return;
@@ -343,13 +354,13 @@ Task<void> Chat::handle(Connection client, ClientFrame frame, SentList sent) {
   try {
     if (auto* const request = std::get_if<ChatRequest>(&frame)) {
       refusal.id = request->id;
-      auto accepting = accept(client, std::move(*request), std::move(sent));
+      auto accepting = accept(sender, std::move(*request), std::move(sent));
       co_await std::move(accepting);
     } else if (auto* const messages = std::get_if<SetMessages>(&frame)) {
-      auto setting = set_messages(client, std::move(*messages), std::move(sent));
+      auto setting = set_messages(sender, std::move(*messages), std::move(sent));
       co_await std::move(setting);
     } else {
-      handle_now(client, frame);
+      handle_now(sender, frame);
     }
   } catch (const HostError&) {
     throw;
@@ -359,7 +370,8 @@ Task<void> Chat::handle(Connection client, ClientFrame frame, SentList sent) {
   if (!refusal.text.empty()) refuse(client, refusal);
 }
 
-void Chat::handle_now(const Connection& client, const ClientFrame& frame) {
+void Chat::handle_now(const Sender& sender, const ClientFrame& frame) {
+  const Connection& client = sender.client;
   std::visit(
       Overloaded{
           [&](const ClearChat&) { clear(client); },
@@ -367,7 +379,7 @@ void Chat::handle_now(const Connection& client, const ClientFrame& frame) {
           [&](const ResumeRequest& resume) { streams.resume(client, resume.probe_id); },
           [&](const ResumeAck& ack) { streams.acknowledge(client, ack.id); },
           [&](const ToolResult& result) {
-            answer(client, result.call, result.auto_continue, result.client_tools,
+            answer(sender, result.call, result.auto_continue, result.client_tools,
                    [&](Json& message) {
                      const Json* const part = parts::find_call(message, result.call);
                      if (part != nullptr && options.history() == ClientHistory::kAppend &&
@@ -378,7 +390,7 @@ void Chat::handle_now(const Connection& client, const ClientFrame& frame) {
                    });
           },
           [&](const ToolApproval& approval) {
-            answer(client, approval.call, approval.auto_continue, nullptr, [&](Json& message) {
+            answer(sender, approval.call, approval.auto_continue, nullptr, [&](Json& message) {
               return approve_call(message, approval.call, approval.is_approved);
             });
           },
