@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -398,6 +400,47 @@ TEST_P(HooksTest, C41_OnExhaustedIsCalledOnceWhoeverGivesUpAndWhateverKillsIt) {
     // The next turn runs.
     own.say(back, "r2", "go on", seconds(5));
     EXPECT_EQ(back.shown("r2"), "three");
+  }
+}
+
+// Its hook fails once for each turn; it is called again later.
+class Told : public ChatAgent {
+ public:
+  static void methods(Methods<Told>& m) {
+    chat_methods(m);
+    m.add("told", &Told::told);
+  }
+  Task<void> on_turn_end(TurnEnd end) override {
+    kv().put(end.request_id, kv().get<int>(end.request_id).value_or(0) + 1);
+    if (failed_.insert(end.request_id).second) throw std::runtime_error("it is away");
+    return {};
+  }
+  int told(std::string turn) { return kv().get<int>(turn).value_or(0); }
+
+ private:
+  std::set<std::string> failed_;
+};
+
+// At the limit of fibers, old records make room: not those whose end is still to be told.
+TEST(TurnEndTest, IsToldAgainWhateverComesMeanwhile) {
+  for (const bool is_waiting : {false, true}) {
+    SCOPED_TRACE(is_waiting);
+    Stage own(ScriptedModel::kDialects[0]);
+    own.model.then_all({says({"one"}, milliseconds(20'000)), says({"two"})});
+    auto agent = own.make<Told>();
+    ChatClient client(agent);
+    own.say(client, "r1", "hi", milliseconds(is_waiting ? 1'000 : 41'000));
+    if (is_waiting) own.say(client, "r2", "hi", milliseconds(1'000));
+    own.host.fail_start_fiber(HEARTH_E_LIMIT);
+    own.wait(milliseconds(45'000));
+    if (!is_waiting) own.say(client, "r2", "hi", milliseconds(100));
+    own.host.fail_start_fiber(HEARTH_OK);
+    own.wait(std::chrono::hours(2), client);
+    EXPECT_EQ(agent.call("told", "r1"), 2);
+    EXPECT_EQ(agent.call("told", "r2"), is_waiting ? 2 : 0);
+    own.say(client, "r3", "hi", std::chrono::hours(2));
+    EXPECT_EQ(agent.call("told", "r3"), 2);
+    EXPECT_EQ(client.outcome("r3"), "completed");
   }
 }
 

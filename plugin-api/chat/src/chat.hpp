@@ -115,7 +115,8 @@ struct Chat {
   // The first turn of the line runs, if none does. False: the agent has too many fibers now, and
   // the line waits for the end of a turn, a message or a start.
   bool start_head();
-  // Removes some of the oldest records of ended turns, and says how many.
+  // Removes some of the oldest records of ended turns whose ends were told to the author, and says
+  // how many.
   std::uint64_t drop_records();
   // The records that are kept for people leave room for other fibers of the agent.
   void bound_records();

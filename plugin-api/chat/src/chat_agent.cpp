@@ -311,6 +311,7 @@ Task<void> ChatAgent::on_fiber_complete(const FiberRecord& fiber) {
       turn && turn->ended && turn->state != chat::TurnState::kSkipped) {
     auto telling = on_turn_end(end_of(*turn, begun().transcript));
     co_await std::move(telling);
+    begun().turns.told(id);
   }
   begun().bound_records();
 }

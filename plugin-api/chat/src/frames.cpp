@@ -112,6 +112,7 @@ bool Chat::start_head() {
 
 std::uint64_t Chat::drop_records() {
   FiberFilter oldest = ended_turns();
+  oldest.before = turns.oldest_untold();  // one that is removed is not told any more
   oldest.limit = kKeptRecords / 2;
   return agent.delete_fibers(oldest);
 }

@@ -51,6 +51,9 @@ constexpr const char* kColumns =
     "created, ended, stopping, step, work, progress, spent, plan, incident, stash, error "
     "FROM chat_turns ";
 
+// The plan of a turn that has ended: the author may not know its end yet.
+#define HEARTH_UNTOLD "json_set(plan, '$.is_untold', json('true'))"
+
 struct TurnRow {
   std::string id;
   std::string kind;
@@ -310,8 +313,8 @@ bool Turns::end(std::string_view id, TurnState outcome, std::string_view error, 
   if (outcome == TurnState::kQueued || outcome == TurnState::kRunning)
     throw Error(HEARTH_E_INVALID, "a turn ends with an outcome");
   const Query ended = agent_.sql(
-      "UPDATE chat_turns SET state = ?, error = ?, ended = ?, stash = NULL "
-      "WHERE id = ? AND state = 'running'",
+      "UPDATE chat_turns SET state = ?, error = ?, ended = ?, stash = NULL, plan = " HEARTH_UNTOLD
+      " WHERE id = ? AND state = 'running'",
       state_text(outcome), error, unix_ms(now), id);
   return ended.changes() != 0;
 }
@@ -336,12 +339,26 @@ void Turns::take_back(std::string_view id) {
   agent_.sql("DELETE FROM chat_turns WHERE id = ? AND state = 'queued'", id);
 }
 
+void Turns::told(std::string_view id) {
+  agent_.sql("UPDATE chat_turns SET plan = json_remove(plan, '$.is_untold') WHERE id = ?", id);
+}
+
+std::optional<Time> Turns::oldest_untold() const {
+  const auto created = agent_
+                           .sql(
+                               "SELECT min(created) FROM chat_turns "
+                               "WHERE json_extract(plan, '$.is_untold')")
+                           .value<std::optional<std::int64_t>>();
+  return created ? std::optional(unix_time(*created)) : std::nullopt;
+}
+
 std::vector<TurnInLine> Turns::clear(Time now) {
   std::vector<TurnInLine> gone = line();
   agent_.sql(
       "UPDATE chat_turns SET state = CASE state WHEN 'queued' THEN 'skipped' WHEN 'running' THEN "
       "'aborted' ELSE state END, began = NULL, body = NULL, client_tools = NULL, key = NULL, "
-      "stash = NULL, ended = coalesce(ended, ?)",
+      "stash = NULL, ended = coalesce(ended, ?), "
+      "plan = CASE state WHEN 'running' THEN " HEARTH_UNTOLD " ELSE plan END",
       unix_ms(now));
   return gone;
 }

@@ -163,6 +163,10 @@ class Turns {
   Cancelled cancel(std::string_view id, Time now);
   // A turn that waits was never accepted: its id and key are free.
   void take_back(std::string_view id);
+  // The author knows how it has ended.
+  void told(std::string_view id);
+  // When the first turn was made whose end the author may not know. Nothing: there is none.
+  [[nodiscard]] std::optional<Time> oldest_untold() const;
   // Ends what runs as aborted and what waits as skipped, and forgets all but ids and outcomes: to
   // the line and to clients, no turn has begun yet. Gives those that ran or waited.
   std::vector<TurnInLine> clear(Time now);
