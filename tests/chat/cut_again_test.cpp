@@ -210,5 +210,26 @@ TEST_P(CutAgainTest, ALargeInputOfAToolIsNoError) {
   EXPECT_TRUE(model.asked_with(1, "500"));
 }
 
+// The result of the tool is in the prompt, so the model answers it: in a step of its own, once.
+TEST_P(CutAgainTest, TextBehindACallOfAToolIsNotGoneOnWith) {
+  const Scripted asking =
+      both(both(says({"I look. "}, seconds(10)), asks("look", {{"id", "o1"}})), says({"x ", "y "}));
+  for (const bool is_killed : {false, true}) {
+    SCOPED_TRACE(is_killed);
+    Stage own(GetParam());
+    auto agent = own.make();
+    own.model.then_all({is_killed ? asking : cut(asking), says({"It costs 5."})});
+    ChatClient client = own.talk(agent, "what does o1 cost?", seconds(35));
+    if (is_killed) agent.kill();
+    own.wait(seconds(120));
+    std::string shape;
+    const Json all = transcript_of(agent)[1].at("parts");
+    for (const Json& part : all) shape += part.at("type").get<std::string>() + " ";
+    EXPECT_TRUE(shape.ends_with("step-start text tool-look text step-start text ")) << shape;
+    EXPECT_EQ(all.back().at("text"), "It costs 5.");
+    EXPECT_EQ(own.model.requests().size(), 2U);
+  }
+}
+
 }  // namespace
 }  // namespace hearth::chat

@@ -292,8 +292,11 @@ void Turn::take_outcome(const CallOutcome& outcome) {
     plan.finish_reason = outcome.finish_reason;
   } else if (outcome.has_content || has_gone_on) {
     running_.write(closing_chunks(running_.message(), Closing::kContinuation));
-    plan.is_cut = true;
-    plan.open_text = open_text(running_.message());
+    plan.is_cut = !last_step_has_calls(running_.message());
+    if (plan.is_cut)
+      plan.open_text = open_text(running_.message());
+    else  // the next call is told the results, in a step of its own
+      running_.write(closing_chunks(running_.message(), Closing::kTurn));
   } else if (running_.used_events(turn.step - 1) > 0) {
     std::vector<Json> chunks;
     chunks.push_back({{"type", "reset-step"}});
