@@ -13,6 +13,23 @@ namespace {
 
 using std::chrono::seconds;
 
+// It was stored, and its client knows. Whatever fibers of the agent have ended: it begins.
+TEST(NoFiberTest, AMessageThatWaitsIsAnsweredOnceThereIsRoom) {
+  Stage own(ScriptedModel::kDialects[0]);
+  own.model.then_all({says({"first"}, seconds(20)), says({"second"})});
+  auto agent = own.make();
+  ChatClient client(agent);
+  own.say(client, "r1", "one", seconds(1));
+  own.say(client, "r2", "two", seconds(1));
+  own.host.fail_start_fiber(HEARTH_E_LIMIT);
+  own.wait(seconds(300), client);
+  EXPECT_EQ(client.outcome("r1"), "completed");
+  EXPECT_LT(own.logged("turn r2 cannot begin yet"), 20U);
+  own.host.fail_start_fiber(HEARTH_OK);
+  own.wait(seconds(31), client);
+  EXPECT_EQ(client.shown("r2"), "second");
+}
+
 // Its tab has sent it before the fiber of the turn goes on.
 TEST(RestartTest, C30_AResultThatComesBeforeTheTurnGoesOnIsUsed) {
   Stage own("anthropic");

@@ -113,8 +113,10 @@ struct Chat {
   void handle_now(const Sender& sender, const ClientFrame& frame);
   void refuse(const Connection& client, const Refusal& refusal);
   // The first turn of the line runs, if none does. False: the agent has too many fibers now, and
-  // the line waits for the end of a turn, a message or a start.
+  // this is tried again.
   bool start_head();
+  bool begin_fiber(const std::string& turn);
+  Task<void> try_again();
   // Removes some of the oldest records of ended turns whose ends were told to the author, and says
   // how many.
   std::uint64_t drop_records();
@@ -193,6 +195,7 @@ struct Chat {
   RunningTurn* running = nullptr;
   std::multiset<std::string> read_turns;  // whose logs callers of read_turn() read
   bool is_leaving = false;                // the agent leaves memory: no call of the model begins
+  bool tries_again = false;               // the first turn has no fiber yet
   Time last_refusal = {};
 };
 

@@ -90,14 +90,19 @@ Task<Prepared> Chat::prepare(Json messages) {
 
 bool Chat::start_head() {
   const std::optional<Head> head = turns.head();
-  if (!head || head->is_running) return true;
+  if (!head || head->is_running || begin_fiber(head->id)) return true;
+  if (!std::exchange(tries_again, true)) agent.after_turn([this] { return try_again(); });
+  return false;
+}
+
+bool Chat::begin_fiber(const std::string& turn) {
   FiberOptions fiber;
-  fiber.key = "chat:" + head->id;
+  fiber.key = "chat:" + turn;
   fiber.keep_record = true;  // only then a dead one is reported
   std::string why_not;
   const auto begins = [&] {
     try {
-      agent.start_fiber("chat.turn", Json{{"turn", head->id}}, fiber);
+      agent.start_fiber("chat.turn", Json{{"turn", turn}}, fiber);
       return true;
     } catch (const HostError& error) {
       if (error.code() != HEARTH_E_LIMIT) throw;
@@ -106,8 +111,19 @@ bool Chat::start_head() {
     }
   };
   if (begins() || (drop_records() > 0 && begins())) return true;
-  agent.log.warn("chat: turn ", head->id, " cannot begin yet: ", why_not);
+  agent.log.warn("chat: turn ", turn, " cannot begin yet: ", why_not);
   return false;
+}
+
+// Other fibers of the agent may end without a word to the chat.
+Task<void> Chat::try_again() {
+  std::chrono::milliseconds wait(1'000);
+  while (tries_again) {
+    co_await agent.sleep(wait);
+    wait = std::min<std::chrono::milliseconds>(2 * wait, kMaxBackoff);
+    const std::optional<Head> head = turns.head();
+    tries_again = head && !head->is_running && !begin_fiber(head->id);
+  }
 }
 
 std::uint64_t Chat::drop_records() {
