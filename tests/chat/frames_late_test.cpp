@@ -30,6 +30,24 @@ TEST(NoFiberTest, AMessageThatWaitsIsAnsweredOnceThereIsRoom) {
   EXPECT_EQ(client.shown("r2"), "second");
 }
 
+TEST(NoFiberTest, AMessageThatIsRefusedChangesNothing) {
+  Stage own(ScriptedModel::kDialects[0]);
+  own.model.then_all({says({"first"}), says({"second"})});
+  auto agent = own.make();
+  ChatClient client(agent);
+  own.say(client, "r1", "hi", seconds(1));
+  const Json before = transcript_of(agent);
+  own.host.fail_start_fiber(HEARTH_E_LIMIT);
+  client.ask("r2", Json::array({user_message("u-r1", "hi")}), {{"trigger", "regenerate-message"}});
+  own.wait(seconds(1), client);
+  EXPECT_EQ(client.done("r2").value("error", false), true);
+  EXPECT_EQ(transcript_of(agent), before);
+  own.host.fail_start_fiber(HEARTH_OK);
+  client.ask("r2", Json::array({user_message("u-r1", "hi")}), {{"trigger", "regenerate-message"}});
+  own.wait(seconds(1), client);
+  EXPECT_EQ(texts_of(agent), (std::vector<std::string>{"hi", "second"}));
+}
+
 // Its tab has sent it before the fiber of the turn goes on.
 TEST(RestartTest, C30_AResultThatComesBeforeTheTurnGoesOnIsUsed) {
   Stage own("anthropic");

@@ -117,6 +117,8 @@ struct Chat {
   bool start_head();
   bool begin_fiber(const std::string& turn);
   Task<void> try_again();
+  // Whether this turn could begin if it were the first one. What says no has changed nothing.
+  bool has_room(const TurnRequest& request);
   // Removes some of the oldest records of ended turns whose ends were told to the author, and says
   // how many.
   std::uint64_t drop_records();
@@ -195,6 +197,7 @@ struct Chat {
   RunningTurn* running = nullptr;
   std::multiset<std::string> read_turns;  // whose logs callers of read_turn() read
   bool is_leaving = false;                // the agent leaves memory: no call of the model begins
+  bool is_storing = false;                // a turn and its messages: no turn begins
   bool tries_again = false;               // the first turn has no fiber yet
   Time last_refusal = {};
 };
@@ -216,6 +219,22 @@ class Runs {
  private:
   Chat& chat_;
   RunningTurn* turn_;
+};
+
+// While it exists, a turn may have its fiber, and does not begin: a host begins no fiber while a
+// savepoint is open.
+class Storing {
+ public:
+  explicit Storing(Chat& chat) : chat_(chat) { chat_.is_storing = true; }
+  ~Storing() {
+    chat_.is_storing = false;
+    chat_.changed.notify();
+  }
+  Storing(const Storing&) = delete;
+  Storing& operator=(const Storing&) = delete;
+
+ private:
+  Chat& chat_;
 };
 
 // One message of the user, without an id.

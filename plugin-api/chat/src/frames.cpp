@@ -126,6 +126,11 @@ Task<void> Chat::try_again() {
   }
 }
 
+bool Chat::has_room(const TurnRequest& request) {
+  if (turns.find(request.id) || turns.find_key(request.key)) return true;
+  return turns.head() ? start_head() : begin_fiber(request.id);
+}
+
 std::uint64_t Chat::drop_records() {
   FiberFilter oldest = ended_turns();
   oldest.before = turns.oldest_untold();  // one that is removed is not told any more
@@ -190,28 +195,26 @@ std::string Chat::start(TurnRequest request, std::vector<Json> messages, Origin 
     if (parts::text(message, "role") == "user") request.origin_ids.push_back(message["id"]);
   }
   if (request.id.empty()) request.id = agent.uuid();
+  check_request(request);
+  const Storing storing(*this);
+  if (!has_room(request)) throw Error(HEARTH_E_LIMIT, kNoFiber);
   const std::vector<std::string> used = history.ids_in_use();
   auto together = agent.transaction();  // a message that cannot be stored has no turn
   const Accepted accepted = turns.accept(request, options.line(), agent.now());
   if (accepted.place == Place::kFull) throw Error(HEARTH_E_LIMIT, kTooManyTurns);
   if (accepted.place == Place::kKnown) return accepted.id;
-  std::vector<std::string> added;
   for (const Json& message : messages) {
     const std::string& id = parts::text(message, "id");
-    const bool is_stored = transcript.find(id).has_value();
-    if (origin == Origin::kClient && (is_stored || std::ranges::find(used, id) != used.end()))
+    if (origin == Origin::kClient &&
+        (transcript.find(id) || std::ranges::find(used, id) != used.end()))
       throw Error(HEARTH_E_INVALID, "There is a message with this id already.");
     transcript.put(message);
-    if (!is_stored) added.push_back(id);
   }
   together.commit();
   show_skipped(accepted.skipped);
   if (!messages.empty()) streams.show_messages();
-  if (start_head()) return accepted.id;
-  if (accepted.place == Place::kQueued) turns.take_back(accepted.id);
-  for (const std::string& id : added) transcript.remove(id);
-  if (!added.empty()) streams.show_messages();
-  throw Error(HEARTH_E_LIMIT, kNoFiber);
+  start_head();
+  return accepted.id;
 }
 
 // ---- frames -------------------------------------------------------------------------------------
@@ -266,6 +269,12 @@ Task<void> Chat::accept(Sender sender, ChatRequest request, SentList sent) {
                    .body = std::move(request.body),
                    .client_tools = std::move(request.client_tools),
                    .owner = sender.id};
+  check_request(turn);
+  const Storing storing(*this);
+  if (!has_room(turn)) {
+    client.send(refusal_frame({request.id, kNoFiber}));
+    co_return;
+  }
   const std::vector<std::string> used = history.ids_in_use();
   auto together = agent.transaction();  // a list that cannot be stored has no turn
   const Accepted accepted = turns.accept(turn, options.line(), agent.now());
@@ -288,10 +297,7 @@ Task<void> Chat::accept(Sender sender, ChatRequest request, SentList sent) {
   together.commit();
   show_skipped(accepted.skipped);
   streams.show_list_of(client);
-  if (start_head()) co_return;
-  turns.take_back(request.id);
-  changed.notify();
-  client.send(refusal_frame({request.id, kNoFiber}));
+  start_head();
 }
 
 Task<void> Chat::set_messages(Sender sender, SetMessages frame, SentList sent) {

@@ -53,6 +53,7 @@ TurnFailed too_large() {
 Task<void> Chat::run(std::string id, FiberContext& fiber) {
   bool has_run = false;
   for (;;) {
+    while (is_storing) co_await changed.wait();
     const std::optional<TurnRecord> turn = turns.find(id);
     if (!turn) co_return;
     has_run = turn->state == TurnState::kRunning;

@@ -120,15 +120,6 @@ std::optional<TurnRecord> first_record(Query rows) {
   return record_of(std::move(*row));
 }
 
-void check_request(const TurnRequest& request) {
-  if (request.id.empty() || request.id.size() > kMaxTurnIdBytes || request.key.size() > kMaxIdBytes)
-    throw Error(HEARTH_E_INVALID, "The id of a turn has at most 250 bytes, its key 256.");
-  if (to_text(request.body).size() > kMaxCustomBodyBytes)
-    throw Error(HEARTH_E_LIMIT, "The body of the turn is too large.");
-  if (to_text(request.client_tools).size() > kMaxClientToolsBytes)
-    throw Error(HEARTH_E_LIMIT, "The tools of the client are too large.");
-}
-
 // Of a long request the last ones.
 std::vector<std::string> bounded_ids(std::vector<std::string> ids) {
   if (ids.size() > kMaxOriginIds) ids.erase(ids.begin(), ids.end() - kMaxOriginIds);
@@ -139,6 +130,15 @@ std::vector<std::string> bounded_ids(std::vector<std::string> ids) {
 
 std::string_view state_text(TurnState state) noexcept {
   return word_of(kStateTexts, state);
+}
+
+void check_request(const TurnRequest& request) {
+  if (request.id.empty() || request.id.size() > kMaxTurnIdBytes || request.key.size() > kMaxIdBytes)
+    throw Error(HEARTH_E_INVALID, "The id of a turn has at most 250 bytes, its key 256.");
+  if (to_text(request.body).size() > kMaxCustomBodyBytes)
+    throw Error(HEARTH_E_LIMIT, "The body of the turn is too large.");
+  if (to_text(request.client_tools).size() > kMaxClientToolsBytes)
+    throw Error(HEARTH_E_LIMIT, "The tools of the client are too large.");
 }
 
 bool TurnRecord::is_early(Time now) const noexcept {
@@ -333,10 +333,6 @@ Cancelled Turns::cancel(std::string_view id, Time now) {
   }
   agent_.sql("UPDATE chat_turns SET stopping = 1 WHERE id = ?", id);
   return Cancelled::kStopping;
-}
-
-void Turns::take_back(std::string_view id) {
-  agent_.sql("DELETE FROM chat_turns WHERE id = ? AND state = 'queued'", id);
 }
 
 void Turns::told(std::string_view id) {

@@ -79,6 +79,10 @@ struct CallPlan {
                 compactions, overflows, too_long)
 };
 
+// Failure   Error(INVALID): an id or a key over kMaxIdBytes, or no id. Error(LIMIT): a body over
+//           kMaxCustomBodyBytes, or tools over kMaxClientToolsBytes
+void check_request(const TurnRequest& request);
+
 struct TurnRecord {
   std::string id;
   TurnKind kind = TurnKind::kSubmit;
@@ -134,8 +138,7 @@ class Turns {
   Turns& operator=(const Turns&) = delete;
 
   // Gives a turn its place in the line, see place_turn().
-  // Failure   Error(INVALID): an id or a key over kMaxIdBytes, or no id. Error(LIMIT): a body over
-  //           kMaxCustomBodyBytes, or tools over kMaxClientToolsBytes
+  // Failure   As check_request()
   Accepted accept(const TurnRequest& request, const LineConfig& config, Time now);
 
   [[nodiscard]] std::optional<TurnRecord> find(std::string_view id) const;
@@ -161,8 +164,6 @@ class Turns {
   bool end(std::string_view id, TurnState outcome, std::string_view error, Time now);
 
   Cancelled cancel(std::string_view id, Time now);
-  // A turn that waits was never accepted: its id and key are free.
-  void take_back(std::string_view id);
   // The author knows how it has ended.
   void told(std::string_view id);
   // When the first turn was made whose end the author may not know. Nothing: there is none.
