@@ -234,5 +234,34 @@ TEST_P(TwinTest, ChatsThatAskEachOtherAtOnceDoNotWaitForEachOther) {
   }
 }
 
+// As URLs spell the class.
+class UrlTwin : public ChatAgent {
+ public:
+  static void methods(Methods<UrlTwin>& m) { chat_methods(m); }
+  Task<void> on_turn(Turn& turn) override {
+    turn.chat_tool("other", "Knows the rest.", "url-twin", name() == "a" ? "b" : "a");
+    auto generating = turn.generate();
+    co_await std::move(generating);
+  }
+};
+
+TEST_P(TwinTest, AClassIsTheSameHoweverItIsSpelled) {
+  model.by_request([](std::string_view body) {
+    if (has_result(body)) return says({"I know no more."});
+    Scripted asking = asks("other", {{"text", "And you?"}});
+    asking.between = milliseconds(500);
+    return asking;
+  });
+  auto first = host.create<UrlTwin>("a", model.options());
+  auto second = host.create<UrlTwin>("b", model.options());
+  ChatClient of_first(first);
+  ChatClient of_second(second);
+  of_first.say("r1", "What?");
+  of_second.say("r2", "What?");
+  wait(seconds(120), of_first, of_second);
+  EXPECT_EQ(of_first.shown("r1"), "I know no more.");
+  EXPECT_EQ(of_second.shown("r2"), "I know no more.");
+}
+
 }  // namespace
 }  // namespace hearth::chat

@@ -131,11 +131,19 @@ std::string asking_chat(std::string_view agent_class, std::string_view name) {
   return std::string(agent_class) + "/" + std::string(name) + "\n";
 }
 
+std::string asked_chat(std::string_view agent_class, std::string_view name) {
+  std::string plain;
+  for (const char c : agent_class) {
+    if (c != '-' && c != '_') plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return asking_chat(plain, name);
+}
+
 Task<Json> ask_chat(Agent& agent, std::string agent_class, std::string name, Json input,
                     ToolCall call) {
   const std::string text = parts::text(input, "text");
   if (text.empty()) throw NotExecuted("input.text: missing, expected string", HEARTH_E_INVALID);
-  const Asks asks(call.asks, asking_chat(agent_class, name));  // before the other one may ask back
+  const Asks asks(call.asks, asked_chat(agent_class, name));  // before the other one may ask back
   Asked asked(agent, agent.agent(agent_class, name, {.timeout = kSilence}), std::move(call));
   auto running = asked.run(text);
   co_return co_await std::move(running);

@@ -280,7 +280,7 @@ bool ChatAgent::asks_caller(std::string_view key) const {
   const chat::RunningTurn* const turn = begun().running;
   const std::optional<AgentCaller> caller = caller_agent();
   if (turn == nullptr || !caller) return false;
-  if (!turn->asks->contains(chat::asking_chat(caller->class_name, caller->name))) return false;
+  if (!turn->asks->contains(chat::asked_chat(caller->class_name, caller->name))) return false;
   const std::optional<chat::TurnRecord> known = begun().turns.find_key(key);
   return !known || known->state == chat::TurnState::kQueued;
 }

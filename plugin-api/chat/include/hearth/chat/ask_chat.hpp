@@ -24,6 +24,9 @@ namespace hearth::chat {
 // The line of a chat in TurnRecord::asked_by.
 [[nodiscard]] std::string asking_chat(std::string_view agent_class, std::string_view name);
 
+// A chat in AskedChats: the same for each way to spell its class, such as ChatRoom and chat-room.
+[[nodiscard]] std::string asked_chat(std::string_view agent_class, std::string_view name);
+
 // Of {"text": "..."}.
 [[nodiscard]] Json ask_chat_schema();
 
