@@ -145,7 +145,7 @@ TEST(FailureTest, TheTextForTheLogIsBounded) {
 }
 
 TEST(FailureTest, TheTextForTheLogIsUtf8) {
-  EXPECT_EQ(classify(500, {}, "\xe9t\xe9", kNow).text, "HTTP 500: ?t?");
+  EXPECT_EQ(classify(500, {}, "\xe9t\xe9", kNow).text, "HTTP 500: \uFFFDt\uFFFD");
   EXPECT_EQ(classify(500, {}, "été", kNow).text, "HTTP 500: été");
 }
 

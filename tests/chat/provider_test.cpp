@@ -398,5 +398,17 @@ TEST(OwnProviderTest, HasANameInTraces) {
   EXPECT_EQ(AnthropicMessages().name(), "anthropic");
 }
 
+// A server that cuts a character between two tokens sends its bytes as they are.
+TEST(EventTest, HalfACharacterIsReadAsClientsOfStreamsDo) {
+  const std::string half = "{\"a\": \"x\xF0\x9F y\"}";
+  ModelAnswer answer;
+  const auto object = event_object({.data = half}, answer);
+  ASSERT_TRUE(object);
+  const std::string text = object->at("a");
+  EXPECT_TRUE(text.starts_with("x\uFFFD") && text.ends_with(" y")) << text;
+  EXPECT_FALSE(event_object({.data = "{\"a\": \xF0"}, answer));
+  EXPECT_EQ(answer.failure()->text, "an event that is no JSON object: {\"a\": \uFFFD");
+}
+
 }  // namespace
 }  // namespace hearth::chat

@@ -52,13 +52,10 @@ inline std::string_view first_bytes(std::string_view text, std::size_t max) {
   return text.substr(0, max);
 }
 
-// `text` as UTF-8: if it is something else, its bytes that are not ASCII become '?'.
-inline std::string as_utf8(std::string text) {
-  if (!parse_any(to_text(Json(text)))) {
-    for (char& byte : text)
-      if (static_cast<unsigned char>(byte) >= 0x80U) byte = '?';
-  }
-  return text;
+// `text` as UTF-8: what is none becomes U+FFFD, as a client of an event stream decodes it.
+inline std::string as_utf8(const std::string& text) {
+  const std::string json = Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return std::string(as_text(parse_json(json)));
 }
 
 inline std::string joined(std::string_view a, std::string_view b) {
