@@ -5,6 +5,7 @@
 #include "runtime/runtime.hpp"
 #include "storage/agent_key.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <future>
@@ -24,35 +25,46 @@ inline Error no_loop() {
 }
 
 // Asks several shards at the same time, each on its own thread. wait() returns all answers, or
-// nothing if a shard does not answer in time. The question may still run on that shard later.
+// nothing if a shard does not answer in time. A question that has not begun by then never runs: the
+// change that it would make has been refused. One that has begun gets that time once more.
 template <class T>
 class Questions {
  public:
   explicit Questions(std::chrono::milliseconds patience) : patience_(patience) {}
 
   void ask(runtime::Runtime& runtime, unsigned shard, std::function<T(runtime::Shard&)> question) {
-    // Shared: the shard may still be in set_value() when the wait is over, or may answer after it.
-    const auto answer = std::make_shared<std::promise<T>>();
-    answers_.push_back(answer->get_future());
-    runtime.loop(shard).post(
-        [answer, question = std::move(question), &asked = runtime.shard(shard)] {
-          answer->set_value(question(asked));
-        });
+    const auto asked = std::make_shared<Asked>();
+    asked_.push_back(asked);
+    runtime.loop(shard).post([asked, question = std::move(question), &its = runtime.shard(shard)] {
+      if (!asked->has_begun_or_ended.exchange(true)) asked->promise.set_value(question(its));
+    });
   }
 
   [[nodiscard]] std::optional<std::vector<T>> wait() {
     const auto deadline = std::chrono::steady_clock::now() + patience_;
     std::vector<T> all;
-    for (std::future<T>& answer : answers_) {
-      if (answer.wait_until(deadline) != std::future_status::ready) return std::nullopt;
-      all.push_back(answer.get());
+    for (const auto& asked : asked_) {
+      const auto is_there = [&asked](std::chrono::steady_clock::time_point until) {
+        return asked->answer.wait_until(until) == std::future_status::ready;
+      };
+      if (is_there(deadline) ||
+          (asked->has_begun_or_ended.exchange(true) && is_there(deadline + patience_)))
+        all.push_back(asked->answer.get());
     }
+    if (all.size() < asked_.size()) return std::nullopt;
     return all;
   }
 
  private:
+  // Shared: the shard may still be in set_value() when the wait is over, or may answer after it.
+  struct Asked {
+    std::atomic<bool> has_begun_or_ended = false;  // the question has begun, or its wait is over
+    std::promise<T> promise;
+    std::future<T> answer = promise.get_future();
+  };
+
   const std::chrono::milliseconds patience_;
-  std::vector<std::future<T>> answers_;
+  std::vector<std::shared_ptr<Asked>> asked_;
 };
 
 template <class T>
