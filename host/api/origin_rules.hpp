@@ -20,10 +20,11 @@ namespace hearth::api {
 //          - the listener is on loopback, and the page came from this machine, from any port: a
 //            development server;
 //          - the origin is one of the allowed origins.
-// Host    A loopback name or address is served on each listener: this machine's commands send it.
-//         Any other must be an allowed host on a loopback listener. Else a page could give its own
-//         name this machine's address, and would have the same origin (DNS rebinding). On another
-//         listener any Host is served; if some hosts are allowed, no others.
+// Host    A loopback name or address is served on each listener: this machine's commands send it,
+//         or the listener's own address, which the server then allows. Any other must be an allowed
+//         host on a loopback listener. Else a page could give its own name this machine's address,
+//         and would have the same origin (DNS rebinding). On another listener any Host is served;
+//         if some hosts are allowed, no others.
 //
 // Threads   Any: it does not change.
 class OriginRules {

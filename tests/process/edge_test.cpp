@@ -168,5 +168,19 @@ TEST_F(EdgeTest, CommandsReachAServerOfTheNetworkThatAllowsSomeHosts) {
   EXPECT_EQ(other->request("GET /readyz HTTP/1.1\r\nHost: evil.example\r\n\r\n").status, 403);
 }
 
+// Commands send the address that the server has published. One of the network is as its own.
+TEST_F(EdgeTest, AServerThatAllowsSomeHostsIsServedByTheAddressThatItListensOn) {
+  put("hearth.yaml", "listen: 0.0.0.0:0\nallowed_hosts: [app.example]\n");
+  server_ = run({"serve", "--config", "hearth.yaml", "--log-format", "human"});
+  server_->wait_until_ready();
+  for (const auto& [host, status] : {std::pair("0.0.0.0:" + std::to_string(server_->port()), 200),
+                                     {"0.0.0.0", 200},
+                                     {"10.0.0.1", 403}}) {
+    const auto client = from("127.0.0.1");
+    EXPECT_EQ(client->request("GET /readyz HTTP/1.1\r\nHost: " + host + "\r\n\r\n").status, status)
+        << host;
+  }
+}
+
 }  // namespace
 }  // namespace hearth::testing
