@@ -1,5 +1,6 @@
 #include "api/objects_endpoint.hpp"
 
+#include "api/edge_rules.hpp"
 #include "api/object_answer.hpp"
 #include "api/sub_agent_gate.hpp"
 #include "base/sha256.hpp"
@@ -37,7 +38,7 @@ runtime::Headers trace_headers(const net::HttpHeaders& headers) {
 std::string subject_of(const std::string& claims) {
   if (claims.empty()) return {};
   const auto json = parse_json(claims);
-  return json ? '\0' + text_member(*json, "sub") : std::string();
+  return json ? '\0' + claim_text(*json, "sub").value_or("") : std::string();
 }
 
 // Equal for calls that are the same request: the agent gets the same values, in the same order.

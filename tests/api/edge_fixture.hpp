@@ -46,7 +46,7 @@ class EdgeFixture : public ApiFixture {
     serve(std::move(name), sampler, settings);
   }
 
-  [[nodiscard]] std::string jwt(std::string_view sub, int seconds = 300) const {
+  [[nodiscard]] std::string jwt(const Json& sub, int seconds = 300) const {
     const std::int64_t now = unix_millis(system_clock_.wall_now()) / 1000;
     return maker_.sign({{"iss", "me"}, {"aud", "hearth"}, {"sub", sub}, {"exp", now + seconds}});
   }

@@ -608,5 +608,17 @@ TEST_F(WhoMayConnectTest, RoutesLeadToAgents) {
   EXPECT_EQ(close_code("/api/agents/mine/u2?token=" + jwt("u1")), 4403);
 }
 
+TEST_F(WhoMayConnectTest, AKeyIsOneClientsWhoseSubjectIsANumber) {
+  open();
+  const auto call = [&](const Json& sub) {
+    return ask(
+        http("POST", "/objects/users/a/call/claims", "Idempotency-Key: k\r\n" + bearer(jwt(sub))));
+  };
+  const Reply first = call(1);
+  EXPECT_EQ(first.status, 200);
+  EXPECT_EQ(call(1).body, first.body);
+  EXPECT_EQ(call(2).status, 422);
+}
+
 }  // namespace
 }  // namespace hearth::api::testing
