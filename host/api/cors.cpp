@@ -54,6 +54,15 @@ net::HttpHeaders origin_headers(const CorsRules& rules, const net::HttpRequest& 
   return headers;
 }
 
+// What every answer has. A page reads no other headers than those and the exposed ones.
+net::HttpHeaders answer_headers(const CorsRules& rules, const net::HttpRequest& request) {
+  net::HttpHeaders headers = origin_headers(rules, request);
+  if (net::find_header(headers, "Access-Control-Allow-Origin"))
+    headers.push_back(
+        {"Access-Control-Expose-Headers", "Retry-After, Idempotency-Replayed, traceresponse"});
+  return headers;
+}
+
 void replace_headers(const net::HttpHeaders& headers, net::HttpResponse& response) {
   std::erase_if(response.headers, [](const net::HttpHeader& header) {
     return equal_ignoring_case(header.name, "Access-Control-Allow-Origin") ||
@@ -130,12 +139,12 @@ std::optional<net::HttpResponse> preflight_answer(const CorsRules& rules,
 }
 
 void add_cors(const CorsRules& rules, const net::HttpRequest& request, net::HttpResponse& answer) {
-  replace_headers(origin_headers(rules, request), answer);
+  replace_headers(answer_headers(rules, request), answer);
 }
 
 std::shared_ptr<net::HttpExchange> with_cors(std::shared_ptr<net::HttpExchange> exchange,
                                              const CorsRules& rules) {
-  net::HttpHeaders headers = origin_headers(rules, exchange->request());
+  net::HttpHeaders headers = answer_headers(rules, exchange->request());
   return std::make_shared<CorsExchange>(std::move(exchange), std::move(headers));
 }
 

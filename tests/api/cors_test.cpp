@@ -195,5 +195,16 @@ TEST_F(CorsTest, AnyOriginNeedsNoVary) {
   EXPECT_TRUE(lacks(reply.head, "Vary"));
 }
 
+// Clients wait as long as Retry-After says; a page reads no header that is not exposed.
+TEST_F(CorsTest, APageReadsTheHeadersThatHearthAddsToAnswers) {
+  open_to_app();
+  const std::string exposed =
+      "Access-Control-Expose-Headers: Retry-After, Idempotency-Replayed, traceresponse";
+  EXPECT_TRUE(has(ask(http("GET", "/readyz", kApp)), exposed));
+  EXPECT_TRUE(has(ask(http("GET", "/agents/open/a/teapot", kApp)), exposed));
+  EXPECT_FALSE(has(ask(http("GET", "/readyz")), exposed));
+  EXPECT_FALSE(has(ask(http("OPTIONS", "/readyz", kPreflight), false), exposed));
+}
+
 }  // namespace
 }  // namespace hearth::api::testing
