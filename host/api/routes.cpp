@@ -11,6 +11,8 @@
 namespace hearth::api {
 namespace {
 
+constexpr std::string_view kAgentName = "{name...}";
+
 // Takes the first segment off `path`, with the slash before it. `path` begins with a slash.
 std::string_view take_path_segment(std::string_view& path) {
   const std::size_t end = std::min(path.find('/', 1), path.size());
@@ -32,7 +34,10 @@ std::optional<std::vector<std::string_view>> match(std::string_view pattern,
         end = end == 0 ? std::string_view::npos : path.rfind('/', end - 1);
       if (end == std::string_view::npos || end == 0 || (!pattern.empty() && end == 1))
         return std::nullopt;
-      values.push_back(path.substr(1, end - 1));
+      const std::string_view rest = path.substr(0, end);
+      if (want == kAgentName && !pattern.empty() && std::ranges::count(rest, '/') % 2 == 0)
+        return std::nullopt;
+      values.push_back(rest.substr(1));
       path.remove_prefix(end);
       continue;
     }

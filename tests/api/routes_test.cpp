@@ -1,5 +1,7 @@
 #include "api/routes.hpp"
 
+#include "api/desk_rows.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -100,6 +102,37 @@ using RoutesDeathTest = RoutesTest;
 
 TEST_F(RoutesDeathTest, OnePathLetsTheSamePeopleIn) {
   EXPECT_DEATH(routes_.add({"PUT", "/things/{id}", Access::kAnybody, "x", {}}), "one path");
+}
+
+// A sub-agent's name is the path to it, and its last part may be the word of another row.
+TEST_F(RoutesTest, ANameOfAnAgentHasAnOddNumberOfSegments) {
+  Routes desks;
+  for (const auto& row : testing::kAdminDeskRows)
+    desks.add({row.method, row.pattern, row.access, row.pattern, [](const RouteCall&) {}});
+  struct Case {
+    std::string method, path;
+    std::string_view pattern;  // behind /admin/agents/{class}/{name...}
+  };
+  const Case cases[] = {
+      {"GET", "Inbox/u/work", ""},
+      {"DELETE", "Inbox/u/evict", ""},
+      {"GET", "Inbox/u/why", ""},
+      {"GET", "Inbox/u/Chat/c/work", ""},
+      {"GET", "Inbox/work/work", ""},
+      {"GET", "u/work", "/work"},
+      {"GET", "work/work", "/work"},
+      {"POST", "Inbox/u/evict/evict", "/evict"},
+      {"GET", "Inbox/u/why/why", "/why"},
+      {"POST", "Inbox/u/sql/sql", "/sql"},
+      {"GET", "Inbox/u/work/work/fiber/f1", "/work/{kind}/{id}"},
+      {"POST", "u/work/fiber/f1/cancel", "/work/{kind}/{id}/{action}"},
+  };
+  for (const Case& each : cases) {
+    const auto found = desks.find(each.method, "/admin/agents/Chat/" + each.path);
+    ASSERT_NE(found.route, nullptr) << each.path;
+    EXPECT_EQ(found.route->summary, "/admin/agents/{class}/{name...}" + std::string(each.pattern))
+        << each.path;
+  }
 }
 
 }  // namespace
