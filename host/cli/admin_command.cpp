@@ -381,10 +381,11 @@ AdminOutput call_object(const Asker& asker) {
                     "/call/" + url_encoded(command.method),
                 command.arguments,
                 [](const Json& answer) { return as_json(answer.value("result", Json())); });
-  // `auth` alone asks for a client's token, which a command does not have.
+  // A command does not have the token of a client, which `auth` asks for.
   if (output.err.ends_with("(unauthorized)\n"))
     output.err +=
-        "hearth: to call objects that ask for a token (auth.type), set objects.token_file\n";
+        "hearth: the command has the administrators' token, which calls of objects take only if "
+        "objects.token_file is set\n";
   return output;
 }
 
