@@ -21,7 +21,8 @@ using Phase = net::OutboundFailure::Phase;
 
 // Behind the text of a refusal by the rules.
 constexpr std::string_view kHowToAllow =
-    ": egress.allow of its class can allow it, and must list a private address itself";
+    ": egress.allow of its class can allow it if egress.deny does not name it; a private address "
+    "must be listed itself";
 
 net::HttpHeaders outbound_headers(extensions::Headers headers) {
   net::HttpHeaders all;

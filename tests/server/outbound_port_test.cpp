@@ -449,7 +449,8 @@ TEST_F(OutboundPortTest, ARefusalSaysWhichHostAndWhichSettingAllowsIt) {
                            .message = "no",
                            .host = "inside-secret-0123456789.test:11434"});
   const std::string why =
-      "no: egress.allow of its class can allow it, and must list a private address itself";
+      "no: egress.allow of its class can allow it if egress.deny does not name it; "
+      "a private address must be listed itself";
   EXPECT_EQ(heard_.told, Lines{"end 65536 forbidden " + why});
   EXPECT_TRUE(logger_.contains("reason=\"" + why + "\" call=7")) << logger_.events().back();
   EXPECT_TRUE(logger_.contains(" host=" + std::string(24, '*') + ".test:11434"))
