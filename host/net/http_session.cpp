@@ -6,6 +6,8 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -14,6 +16,8 @@ namespace {
 
 // An answer of at least this size is moved into the stream, not copied.
 constexpr std::size_t kLargeAnswer = std::size_t{16} << 10;
+
+constexpr std::chrono::seconds kLeastTimeToRead{1};
 
 // The exchange that a handler holds on any thread.
 class LoopExchange final : public HttpExchange {
@@ -80,7 +84,10 @@ class LoopExchange final : public HttpExchange {
 void HttpSession::run() {
   if (is_ending()) return;  // the server stops
   wait_for_request(share_.options.handshake_timeout);
-  deadline_ = arrival_.since + share_.options.handshake_timeout;
+  // After a TLS handshake the rest of the time. But the loop may have stood still for so long: what
+  // has come meanwhile is read first.
+  deadline_ = std::max(arrival_.since + share_.options.handshake_timeout,
+                       std::chrono::steady_clock::now() + kLeastTimeToRead);
   read();
 }
 

@@ -499,5 +499,21 @@ TEST_F(HttpSessionTest, WhileMemoryIsOverdrawnLargeRequestsGet503AndSmallOnesAre
   loops_->run_on(0, [&] { EXPECT_EQ(memory_->used(), 0U); });
 }
 
+// What has come while the loop stood still is read before the client is found too slow.
+TEST_F(HttpSessionTest, ARequestThatCameWhileItsLoopStoodStillIsAnswered) {
+  options_.handshake_timeout = 50ms;
+  RawClient other(port());  // its session is looked at in time, and the new one with it
+  EXPECT_EQ(other.request(get("/a")).status, 200);
+  std::vector<std::unique_ptr<RawClient>> clients;
+  loops_->run_on(0, [&] {
+    for (int i = 0; i < 20; ++i) {
+      clients.push_back(std::make_unique<RawClient>(port()));
+      clients.back()->send(get("/b"));
+    }
+    std::this_thread::sleep_for(200ms);
+  });
+  for (const auto& client : clients) EXPECT_EQ(client->read_reply().status, 200);
+}
+
 }  // namespace
 }  // namespace hearth::net
