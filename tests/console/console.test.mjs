@@ -370,3 +370,22 @@ describe("the session", () => {
     await sees(page, "There is no session in this browser");
   });
 });
+
+describe("a large number", () => {
+  test("is shown in a talk as the tool gets it, also once it is approved", limits, async (t) => {
+    const page = await open(t);
+    await go(page, "talk");
+    await page.getByLabel("Agent").fill("large");
+    await page.keyboard.press("Enter");
+    await until("the connection", async () => (await bodyText(page)).includes("connected"));
+    const box = page.getByLabel("Your message");
+    await box.fill(script({ call: "refund", input: { order: 17 } }).replace(":17", ":1234567890123456789"));
+    await box.press("Enter");
+    await page.getByRole("button", { name: "Approve" }).waitFor();
+    await sees(page.getByLabel("Input of the tool"), '"order": 1234567890123456789');
+    await page.getByRole("button", { name: "Approve" }).click();
+    await sees(page, '"refunded": true');
+    await sees(page.getByLabel("Input of the tool"), '"order": 1234567890123456789');
+    assert.ok(peer.asked.includes("/refund/1234567890123456789"));
+  });
+});

@@ -49,11 +49,11 @@ export function addChunk(message, chunk) {
   }
 }
 
-// A stored message may lack what others have.
+// A copy, for addChunk(). A stored message may lack what others have.
 const whole = (message) => ({ ...message, parts: (message.parts ?? []).filter(isObject).map((part) => ({ ...part, type: part.type ?? "" })) });
 
-// What is known of a chat, after a frame. `send` answers the server.
-export function takeFrame(chat, frame, send) {
+// What is known of a chat, after a frame. `send` answers the server, `read` reads the frame's body.
+export function takeFrame(chat, frame, send, read) {
   switch (frame.type) {
     case "cf_agent_chat_messages":
       return { ...chat, messages: (frame.messages ?? []).map(whole), greeted: true, live: chat.turn ? chat.live : null };
@@ -69,20 +69,20 @@ export function takeFrame(chat, frame, send) {
     case "cf_agent_stream_resume_none":
       // "continuation-owned": an answer goes on, for another client.
       return frame.reason === "continuation-owned" ? { ...chat, greeted: true } : { ...chat, greeted: true, turn: null, live: null };
-    case "cf_agent_use_chat_response": return takeAnswer(chat, frame);
+    case "cf_agent_use_chat_response": return takeAnswer(chat, frame, read);
     default: return chat;
   }
 }
 
-function takeAnswer(chat, frame) {
+function takeAnswer(chat, frame, read) {
   const error = frame.error ? frame.body : chat.error;
   // The client that has asked gets no transcript afterwards: what has come is the message.
   if (frame.done) return { ...chat, error, turn: null, messages: shownMessages(chat), live: null };
   if (frame.error || !frame.body) return { ...chat, error };
   const last = chat.messages.at(-1);
   const begun = frame.continuation && last?.role === "assistant" ? last : { id: frame.id, role: "assistant", parts: [] };
-  const live = structuredClone(chat.live ?? begun);
-  const chunk = jsonOf(frame.body);
+  const live = whole(chat.live ?? begun);
+  const chunk = jsonOf(frame.body, read);
   if (!isObject(chunk)) return { ...chat, error };
   addChunk(live, chunk);
   return { ...chat, error: live.error ?? error, turn: frame.id, live };

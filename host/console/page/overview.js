@@ -67,19 +67,12 @@ function Plot({ title, unit, times, values, now }) {
 
 // ---- the server's figures, from /metrics ----
 
-const RATES = {
-  events: "hearth_event_duration_seconds_count",
-  commits: "hearth_commits_total",
-};
-const LEVELS = ["hearth_live_agents", "hearth_connections", "hearth_operations_unknown", "hearth_uptime_seconds", "hearth_process_resident_memory_bytes", "hearth_pending_wakes"];
-
 // Sums over labels.
 export function figuresIn(text) {
-  const wanted = new Set([...Object.values(RATES), ...LEVELS]);
   const sums = {};
   for (const line of text.split("\n")) {
     const name = /^\w+/.exec(line)?.[0];
-    if (wanted.has(name)) sums[name] = (sums[name] ?? 0) + Number(line.slice(line.lastIndexOf(" ") + 1));
+    if (name) sums[name] = (sums[name] ?? 0) + Number(line.slice(line.lastIndexOf(" ") + 1));
   }
   return sums;
 }
@@ -97,8 +90,8 @@ function add(sums, at) {
   const kept = (list, value) => [...list, value].slice(-KEPT);
   history.set({
     times: kept(before.times, at / 1000),
-    events: kept(before.events, rate(RATES.events)),
-    commits: kept(before.commits, rate(RATES.commits)),
+    events: kept(before.events, rate("hearth_event_duration_seconds_count")),
+    commits: kept(before.commits, rate("hearth_commits_total")),
     live: kept(before.live, sums.hearth_live_agents ?? 0),
     last: sums,
     at,

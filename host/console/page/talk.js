@@ -1,30 +1,30 @@
 // A chat with any agent of a chat class.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { agentLink, ask, nameInPath, usePolledClasses } from "./api.js";
+import { agentLink, ask, nameInPath, parse, usePolledClasses } from "./api.js";
 import { Badge, Code, Empty, Field, Loaded, Mistake, Waiting, html } from "./ui.js";
 import { useSocket } from "./agent_client.js";
 import { socketPath } from "./socket.js";
 import { shownMessages, takeFrame } from "./chat.js";
 
-const id = () => crypto.randomUUID?.() ?? Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16)).join("");
+const id = () => Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16)).join("");
 
 // ---- messages ----
 
 const TOOL_STATES = {
-  "input-streaming": ["running", "is being called"],
-  "input-available": ["running", "runs"],
-  "approval-requested": ["person", "asks for approval"],
-  "approval-responded": ["running", "was answered"],
-  "output-available": ["done", "done"],
-  "output-error": ["failed", "failed"],
-  "output-denied": ["failed", "was denied"],
+  "input-streaming": ["good", "is being called"],
+  "input-available": ["good", "runs"],
+  "approval-requested": ["bad", "asks for approval"],
+  "approval-responded": ["good", "was answered"],
+  "output-available": ["good", "done"],
+  "output-error": ["bad", "failed"],
+  "output-denied": ["bad", "was denied"],
 };
 
 function Tool({ part, answer }) {
-  const [word, text] = TOOL_STATES[part.state] ?? ["plain", part.state];
+  const [look, text] = TOOL_STATES[part.state] ?? ["good", part.state];
   return html`<div class="tool">
-    <p><code>${part.toolName ?? part.type.replace(/^tool-/, "")}</code> <span class=${`badge ${word === "person" ? "bad" : word === "failed" ? "bad" : "good"}`}>${text}</span></p>
+    <p><code>${part.toolName ?? part.type.replace(/^tool-/, "")}</code> <span class=${`badge ${look}`}>${text}</span></p>
     ${part.input !== undefined && html`<${Code} label="Input of the tool" value=${part.input} />`}
     ${part.output !== undefined && html`<${Code} label="Output of the tool" value=${part.output} />`}
     ${part.errorText && html`<${Mistake} error=${part.errorText} />`}
@@ -54,7 +54,7 @@ const NOTHING = { messages: [], live: null, turn: null, error: null, greeted: fa
 function Chat({ path, token, agentClass, name }) {
   const [chat, setChat] = useState(NOTHING);
   const [text, setText] = useState("");
-  const [socket, link] = useSocket(path, token, (frame, from) => setChat((before) => takeFrame(before, frame, (reply) => from.send(reply))));
+  const [socket, link] = useSocket(path, token, (frame, from) => setChat((before) => takeFrame(before, frame, (reply) => from.send(reply), parse)));
   const end = useRef(null);
   const shown = shownMessages(chat);
   useEffect(() => end.current?.scrollIntoView({ block: "nearest" }), [shown.length, chat.live]);

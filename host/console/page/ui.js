@@ -18,11 +18,7 @@ export function span(milliseconds) {
   return `${Math.floor(seconds / 86400)} d`;
 }
 
-const twoDigits = (number) => String(number).padStart(2, "0");
-export const clock = (ms) => {
-  const at = new Date(ms);
-  return [at.getHours(), at.getMinutes(), at.getSeconds()].map(twoDigits).join(":");
-};
+export const clock = (ms) => new Date(ms).toTimeString().slice(0, 8);
 
 const MOST_MS = 8.64e15; // of a Date
 
