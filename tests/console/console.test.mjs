@@ -389,3 +389,25 @@ describe("a large number", () => {
     assert.ok(peer.asked.includes("/refund/1234567890123456789"));
   });
 });
+
+describe("the operations of an agent", () => {
+  test("are all reached, page by page or by their state", limits, async (t) => {
+    const page = await open(t);
+    const asked = [];
+    await page.route("**/admin/operations?*", (route) => {
+      const query = new URL(route.request().url()).searchParams;
+      asked.push(query.get("state"));
+      const kind = query.get("after") === "behind" ? "newest" : "oldest";
+      const operation = { id: kind, kind, state: "completed", effect: "unsafe", attempts: 1, started_at: Date.now(), request: null, note: null };
+      return route.fulfill({ json: { operations: [operation], skipped: [], next: kind === "oldest" ? "behind" : null } });
+    });
+    await go(page, "agent/Payments/shop?tab=operations");
+    await sees(page, "oldest");
+    await page.getByRole("button", { name: "Next" }).click();
+    await sees(page, "newest");
+    assert.deepEqual(new Set(asked.at(-1).split(",")), new Set(["running", "interrupted", "unknown", "completed", "not_executed"]));
+    await page.getByLabel("State").selectOption("unknown");
+    await sees(page, "oldest");
+    assert.equal(asked.at(-1), "unknown");
+  });
+});

@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { agentLink, agentPath, ask, nameInPath, query, usePolled, usePolledClasses } from "./api.js";
-import { Badge, Change, Code, Command, Empty, Field, Loaded, Moment, Pages, Table, Tabs, count, html } from "./ui.js";
+import { Badge, Change, Choice, Code, Command, Empty, Field, Loaded, Moment, Pages, Table, Tabs, count, html } from "./ui.js";
 import { Client } from "./agent_client.js";
 import { Audit, Events } from "./log.js";
 import { Tables, Work } from "./work.js";
@@ -98,16 +98,26 @@ export const operationColumns = (actions) => [
   ...actions,
 ];
 
+const STATES = ["", "unknown", "interrupted", "running", "completed", "not_executed"];
+
 function Operations({ agentClass, name }) {
+  const [filter, setFilter] = useState({ state: "" });
+  const [after, setAfter] = useState("");
   const [shown, setShown] = useState(null);
-  const found = usePolled(`/admin/operations${query({ class: agentClass, agent: name, limit: 200, state: "running,interrupted,unknown,completed,not_executed" })}`, 3000);
+  const found = usePolled(`/admin/operations${query({ class: agentClass, agent: name, after, limit: PAGE, state: filter.state || STATES.slice(1) })}`, 3000);
+  const set = (next) => {
+    setFilter(next);
+    setAfter("");
+  };
   const one = usePolled(shown && `/admin/operations/${encodeURIComponent(agentClass)}/${nameInPath(name)}/${shown}`, 3000);
-  return html`<${Loaded} of=${found}>${({ operations, skipped }) => html`
+  return html`<div class="filters"><${Choice} title="State" words=${STATES} filter=${filter} set=${set} /></div>
+    <${Loaded} of=${found}>${({ operations, skipped, next }) => html`
     ${skipped.map((each) => html`<p class="note">Not read: ${each.reason}</p>`)}
     ${operations.length === 0 ? html`<${Empty} title="No operations">Work that must not run twice is recorded here: <code>co_await operation(...)</code>.<//>`
       : html`<${Table} label="Operations" id=${(row) => row.id} rows=${operations} columns=${operationColumns([
           { title: "More", cell: (row) => html`<button class="button small" aria-expanded=${shown === row.id} aria-label=${`Details of ${row.kind} ${row.id}`} onClick=${() => setShown(shown === row.id ? null : row.id)}>Details</button>` },
         ])} />`}
+    <${Pages} after=${after} next=${next} set=${setAfter} />
     ${shown && html`<${Loaded} of=${one}>${(record) => html`<${Code} label="The operation" value=${record} />`}<//>`}
   `}<//>`;
 }
