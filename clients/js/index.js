@@ -51,16 +51,18 @@ export class Hearth {
     const all = { ...headers };
     if (this.#token) all.Authorization = `Bearer ${this.#token}`;
     if (body !== undefined) all["Content-Type"] = "application/json";
+    // Throws for what cannot be sent, however often it is tried.
+    const request = new Request(this.url + path, {
+      method,
+      headers: all,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      redirect: "manual",  // the key is for this server alone
+    });
+    if (!/^https?:/.test(request.url)) throw new TypeError(`${this.url} does not begin with http:// or https://`);
     let response;
     let text;
     try {
-      response = await fetch(this.url + path, {
-        method,
-        headers: all,
-        body: body === undefined ? undefined : JSON.stringify(body),
-        redirect: "manual",  // the key is for this server alone
-        signal: AbortSignal.timeout(this.#timeoutMs),
-      });
+      response = await fetch(request, { signal: AbortSignal.timeout(this.#timeoutMs) });
       text = await response.text();
     } catch (cause) {
       const error = new HearthError(0, "no_answer", `${this.url} does not answer`, true);

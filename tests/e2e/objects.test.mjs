@@ -258,3 +258,20 @@ test("the types are those of what is printed, and refuse what is not there", lim
     assert.fail(mistakes.stdout);
   }
 });
+
+test("a mistake of the caller is told at once, and is no server that does not answer", limits, async (t) => {
+  const { url, seen } = await scripted(t, []);
+  const text = `${OURS}
+    const circular = {};
+    circular.self = circular;
+    const call = (url, call) => new AgentKernel({ url }).objects.call("counter", "a", { method: "m", ...call });
+    for (const wrong of [
+      () => call("${url}", { args: [10n] }),
+      () => call("${url}", { args: circular }),
+      () => call("${url}", { idempotencyKey: "\\u0416" }),
+      () => call("127.0.0.1:8787"),
+      () => call("localhost:8787"),
+    ]) await wrong().catch((error) => console.log(error.name));`;
+  assert.deepEqual(await outputOf(process.execPath, text), Array(5).fill("TypeError"));
+  assert.equal(seen.length, 0);
+});
