@@ -6,6 +6,7 @@
 #include "durable/wake.hpp"
 #include "extensions/operations.hpp"
 #include "protocol/class_segment.hpp"
+#include "protocol/request_query.hpp"
 #include "server/agent_visits.hpp"
 #include "server/operation_pages.hpp"
 #include "server/shard_questions.hpp"
@@ -36,7 +37,9 @@ Json agent_json(const std::string& name, const std::optional<std::int64_t>& crea
 }
 
 api::AgentName named(const api::RouteCall& call) {
-  return {std::string(call.values[0]), api::name_of_key(call.values[1])};
+  std::string name(call.values[1]);
+  if (call.actor == "console") name = protocol::percent_decode(name);
+  return {std::string(call.values[0]), api::name_of_key(name)};
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ namespace hearth::server {
 //    change; 409: the operation is in progress, or is settled.
 //
 // A name is the part of the agent's own URL, percent-encoded as it is there; `after` is such a
-// name, encoded once more. Requests for operations run no code of the agent in order to answer. But
+// name, encoded once more. So are the names of the console, because browsers encode some characters
+// of a path, and each spelling of a name is another agent. Requests for operations run no code of the agent in order to answer. But
 // a cold agent is opened, and an agent that was not told yet of an unknown operation is woken
 // afterwards and told. That happens whenever such an agent is loaded, at most ten times for each
 // operation.

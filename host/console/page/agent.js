@@ -109,7 +109,7 @@ function Operations({ agentClass, name }) {
     setFilter(next);
     setAfter("");
   };
-  const one = usePolled(shown && `/admin/operations/${encodeURIComponent(agentClass)}/${nameInPath(name)}/${shown}`, 3000);
+  const one = usePolled(shown && `${agentPath(agentClass, name, "operations")}/${shown}`, 3000);
   return html`<div class="filters"><${Choice} title="State" words=${STATES} filter=${filter} set=${set} /></div>
     <${Loaded} of=${found}>${({ operations, skipped, next }) => html`
     ${skipped.map((each) => html`<p class="note">Not read: ${each.reason}</p>`)}

@@ -135,7 +135,8 @@ export const query = (values) => {
 
 // An agent's name as lists print it, for a path: it is encoded already, as far as it must be.
 export const nameInPath = (name) => name.replace(/[^\w\-.~%/!$&'()*+,;=:@[\]|]/g, encodeURIComponent);
-export const agentPath = (agentClass, name) => `/admin/agents/${encodeURIComponent(agentClass)}/${nameInPath(name)}`;
+// Encoded once more, for the console: Chromium would encode a `|`, and mean another agent.
+export const agentPath = (agentClass, name, what = "agents") => `/admin/${what}/${encodeURIComponent(agentClass)}/${name.split("/").map(encodeURIComponent).join("/")}`;
 export const agentLink = (agentClass, name) => `#/agent/${encodeURIComponent(agentClass)}/${nameInPath(name)}`;
 
 // ---- in components ----

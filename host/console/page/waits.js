@@ -1,7 +1,7 @@
 // What ends only if a person does something.
 
 import { useState } from "preact/hooks";
-import { agentLink, ask, nameInPath, query, useClasses, usePolled, typed } from "./api.js";
+import { agentLink, agentPath, ask, query, useClasses, usePolled, typed } from "./api.js";
 import { Change, Empty, Field, Loaded, Moment, Pages, Section, Table, count, html } from "./ui.js";
 import { Waits as WaitList, openTab, operationColumns } from "./agent.js";
 
@@ -44,7 +44,7 @@ function Resolve({ operation, again }) {
         throw error.name !== "SyntaxError" ? error : new Error("The result is JSON: a text needs quotes.");
       }
     }
-    await ask("POST", `/admin/operations/${encodeURIComponent(operation.class)}/${nameInPath(operation.agent)}/${operation.id}/resolve`, body);
+    await ask("POST", `${agentPath(operation.class, operation.agent, "operations")}/${operation.id}/resolve`, body);
     again();
   };
   return html`<div class="filters">
