@@ -209,8 +209,9 @@ std::string url_encoded(std::string_view text) {
 
 std::string name_in_url(std::string_view name) {
   const storage::AgentKey key{.agent_class = {}, .name = std::string(name)};
-  // What browsers leave as it is in a path: another spelling is another agent.
-  return encoded(name, key.is_sub_agent() ? "%!$&'()*+,;=:@[]|/" : "%!$&'()*+,;=:@[]|");
+  // What a request may have as it is: another spelling is another agent.
+  const std::string kept = "%!$&'()*+,;=:@[]|\"<>\\^`{}";
+  return encoded(name, key.is_sub_agent() ? kept + "/" : kept);
 }
 
 std::string with_query(std::string target, QueryValues values) {

@@ -154,5 +154,12 @@ TEST(UrlTest, NamesAreEncodedOnceHoweverTheyAreWritten) {
   EXPECT_EQ(name_in_url("\r\nX: y"), "%0D%0AX:%20y");
 }
 
+// Programs send these as they are, lists print them so, and `--after` must not sort before them.
+TEST(UrlTest, ANameStaysAsAListPrintsIt) {
+  const std::string name = "a{b}\"<c>^`\\|[d]%7B";
+  EXPECT_EQ(name_in_url(name), name);
+  EXPECT_EQ(name_in_url("Inbox/u/" + name), "Inbox/u/" + name) << "a sub-agent";
+}
+
 }  // namespace
 }  // namespace hearth::cli
