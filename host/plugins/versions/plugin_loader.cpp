@@ -341,8 +341,10 @@ void PluginLoader::take_back(const std::filesystem::path& file, std::uint64_t ge
       if (each.file != file) continue;
       if (each.copy.generation() == generation) {
         each.current = false;
+        each.taken_back = true;
         taken_back = each.sha256;
-      } else if (each.copy.generation() < generation && each.pinned_because.empty()) {
+      } else if (each.copy.generation() < generation && !each.taken_back &&
+                 each.pinned_because.empty()) {
         before = &each;  // the latest of them
       }
     }

@@ -156,9 +156,9 @@ class PluginLoader {
   //   Requires  load_directories() was called.
   [[nodiscard]] VersionReport load_version(const std::filesystem::path& file);
 
-  // Takes back the version of `file` that load_version() has just made current. If the version
-  // before it is still loaded, that one is current again, without the classes that another file has
-  // claimed meanwhile. The ledger condemns the version, with `reason`.
+  // Takes back the version of `file` that load_version() has just made current. If the version that
+  // it replaced is still loaded, that one is current again, without the classes that another file
+  // has claimed meanwhile. The ledger condemns the version, with `reason`.
   void take_back(const std::filesystem::path& file, std::uint64_t generation,
                  const std::string& reason);
 
@@ -212,6 +212,7 @@ class PluginLoader {
     StagedFile copy;
     std::shared_ptr<PluginGeneration> generation;
     bool current = true;
+    bool taken_back = false;
     bool will_stay = false;  // the file forbids unloading (E9)
     std::string pinned_because;
   };

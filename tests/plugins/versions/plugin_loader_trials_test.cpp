@@ -199,5 +199,17 @@ TEST(LoaderThreadTest, CallersTakeTurns) {
   EXPECT_EQ(count, 400);
 }
 
+TEST_F(PluginVersionsTest, AVersionThatWasTakenBackIsNotTheOneBeforeTheNext) {
+  const VersionReport second = install_version("plain_v2");
+  ASSERT_TRUE(second.plugin);
+  loader().take_back(file(), second.plugin->generation, "it failed to start");
+  const VersionReport third = install_version("with_schema");  // an agent of the second still leaves
+  ASSERT_TRUE(third.plugin);
+  loader().take_back(file(), third.plugin->generation, "this one too");
+  EXPECT_EQ(states(), "1.0.0 current; 2.0.0 draining; 1.0.0 draining; ");
+  ASSERT_TRUE(ledger_.find(file()));
+  EXPECT_EQ(ledger_.find(file())->on_trial, "") << "the first one is proven";
+}
+
 }  // namespace
 }  // namespace hearth::plugins
