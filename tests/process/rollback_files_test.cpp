@@ -130,5 +130,19 @@ TEST_F(RollbackTest, WithADamagedLedgerTheServerServesAndSaysWhatIsMissing) {
   EXPECT_EQ(server->stop(), kClean);
 }
 
+TEST_F(RollbackTest, WhatComesInThePlaceOfAFileThatWasGoneIsJudgedByTheFirstThatWake) {
+  install_versioned();
+  const auto server = start();
+  fs::remove(root_ / "plugins/crashes.so");
+  server->wait_for_log("reload.removed");
+  replace(agent_library("versioned-bad"));
+  server->wait_for_log("reload.done class=Versioned version=4.0.0");
+  for (const std::string name : {"b", "c", "d", "e", "f"})
+    EXPECT_EQ(request(*server, "GET", "/agents/versioned/" + name).status, 503) << name;
+  server->wait_for_log("reload.done class=Versioned version=1.0.0");
+  EXPECT_EQ(version_of(*server), "1.0.0");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
 }  // namespace
 }  // namespace hearth::testing

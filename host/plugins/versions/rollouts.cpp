@@ -454,7 +454,9 @@ void Rollouts::finish(const std::filesystem::path& file, ServedLibrary& library)
     if (now == library.classes.end()) continue;
     has_newer_schema = has_newer_schema || now->second.served->agent_class->schema_version() >
                                                before.served->agent_class->schema_version();
-    if (library.on_trial) segments.insert(segment);
+  }
+  if (library.on_trial) {  // also if nothing was served when it came
+    for (const auto& [segment, version] : library.classes) segments.insert(segment);
   }
   library.code.probation.begin(probation_ends(parts_), std::move(segments), has_newer_schema);
   for (const auto& [segment, version] : library.classes)
