@@ -210,8 +210,7 @@ Checked<LoadedPlugin> PluginLoader::load_candidate(const Candidate& candidate) {
                      .generation = *std::move(generation),
                      .will_stay = will_stay,
                      .pinned_because = {}});
-  const auto place = ledger_.find(candidate.file);
-  plugin.on_trial = place && place->on_trial == candidate.sha256;
+  plugin.on_trial = is_on_trial(candidate.file, candidate.sha256);
   tell(plugin);
   return plugin;
 }
@@ -247,6 +246,11 @@ void PluginLoader::noted(const Result<void>& outcome) {
                           {"advice",
                            "if a new version ends the server, the version before it is not served "
                            "after the restart"}});
+}
+
+bool PluginLoader::is_on_trial(const std::filesystem::path& file, const std::string& sha256) const {
+  const auto place = ledger_.find(file);
+  return place && place->on_trial == sha256;
 }
 
 void PluginLoader::keep(const Loaded& served, const std::string& reason) {
@@ -285,7 +289,8 @@ Checked<LoadedPlugin> PluginLoader::try_content(const Candidate& candidate, cons
 }
 
 std::optional<LoadedPlugin> PluginLoader::load_before(const std::filesystem::path& file,
-                                                      const std::string& instead_of) {
+                                                      const std::string& instead_of,
+                                                      const std::string& sha256) {
   const auto give_up = [&](const std::string& reason) {
     services_.logger.write(
         LogLevel::kError, "plugin.no_version_before",
@@ -294,7 +299,7 @@ std::optional<LoadedPlugin> PluginLoader::load_before(const std::filesystem::pat
          {"advice", "the version before it was kept and cannot be served: replace the file"}});
     return std::nullopt;
   };
-  const auto before = ledger_.go_back(file, services_.clock, options_.trusted_user);
+  const auto before = ledger_.go_back(file, services_.clock, options_.trusted_user, sha256);
   if (!before) return give_up(before.error().message);
   auto loaded = load_candidate(*before);
   if (!loaded) return give_up(loaded.error().reason);
@@ -366,9 +371,12 @@ VersionReport PluginLoader::go_back(const std::filesystem::path& file, const std
     const std::string failed = served->sha256;
     // Not to itself: it may be the content that was superseded before, and has run again.
     const bool is_superseded = place->superseded.hash == failed;
-    noted(ledger_.lose(file, (is_superseded ? place->proven : place->way_back()).hash,
-                       failed_before(failed, reason)));
-    report.plugin = load_before(file, failed);
+    const std::string before = (is_superseded ? place->proven : place->way_back()).hash;
+    // First: if it cannot be loaded, the version that failed goes on, at the next start too.
+    report.plugin = load_before(file, failed, before);
+    if (!report.plugin) return;
+    noted(ledger_.lose(file, before, failed_before(failed, reason)));
+    report.plugin->on_trial = is_on_trial(file, before);
   });
   return report;
 }

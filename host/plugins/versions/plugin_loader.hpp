@@ -168,8 +168,8 @@ class PluginLoader {
   [[nodiscard]] std::optional<Classes> classes_of(const std::filesystem::path& file);
 
   // The version on trial has failed: loads the version that was kept beside it, and makes that one
-  // current. The report is empty if there is no such version (plugin.no_version_before says why),
-  // or if nothing is on trial.
+  // current. The report is empty if there is no such version (plugin.no_version_before says why), or
+  // if nothing is on trial: then nothing has changed.
   [[nodiscard]] VersionReport go_back(const std::filesystem::path& file, const std::string& reason);
 
   // The served version of the file has run long enough: ends its trial, if it is on trial.
@@ -230,8 +230,12 @@ class PluginLoader {
   // Loads it as the ledger allows. `served`: the version that it will replace; null: none is.
   Checked<LoadedPlugin> try_content(const Candidate& candidate, const Loaded* served);
   void keep(const Loaded& served, const std::string& reason);
+  // `sha256`: as VersionLedger::go_back().
   std::optional<LoadedPlugin> load_before(const std::filesystem::path& file,
-                                          const std::string& instead_of);
+                                          const std::string& instead_of,
+                                          const std::string& sha256 = {});
+  [[nodiscard]] bool is_on_trial(const std::filesystem::path& file,
+                                 const std::string& sha256) const;
   // Logs a failure of the ledger; the loader goes on.
   void noted(const Result<void>& outcome);
   [[nodiscard]] std::optional<Finding> too_many_pinned(const std::filesystem::path& file,

@@ -499,7 +499,9 @@ Result<ReloadOutcomes> Rollouts::take_back(const std::string& segment) {
     }
     if (library.generation != generation)
       return ReloadOutcomes{{.file = file, .what = What::kRefused, .reason = reason}};
-    return Error{Errc::kConflict, "its version is not on trial, or no version before it was kept"};
+    return Error{Errc::kConflict,
+                 "its version is not on trial, or no version before it was kept that can be served "
+                 "(then the server's log says why: plugin.no_version_before)"};
   }
   return Error{Errc::kNotFound, "no library serves this class"};
 }

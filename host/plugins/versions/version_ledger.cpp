@@ -152,16 +152,17 @@ std::vector<Trial> VersionLedger::settings() const {
   return settings;
 }
 
-Result<Candidate> VersionLedger::go_back(const fs::path& file, const Clock& clock,
-                                         uid_t user) const {
+Result<Candidate> VersionLedger::go_back(const fs::path& file, const Clock& clock, uid_t user,
+                                         std::string sha256) const {
   const auto known = find(file);
   if (!known) return Error{Errc::kNotFound, "no version before it is kept"};
-  const fs::path bytes = version_bytes(data_, known->way_back().hash);
+  if (sha256.empty()) sha256 = known->way_back().hash;
+  const fs::path bytes = version_bytes(data_, sha256);
   auto candidate = read_candidate(
       bytes, clock, {.user = user, .settle_time = std::chrono::milliseconds(0), .pause = {}});
   if (!candidate)
     return Error{Errc::kInternal, show_name(bytes.native()) + ": " + candidate.error().reason};
-  if (candidate->sha256 != known->way_back().hash)
+  if (candidate->sha256 != sha256)
     return Error{Errc::kInternal, show_name(bytes.native()) + " is damaged"};
   candidate->file = file;
   return *std::move(candidate);

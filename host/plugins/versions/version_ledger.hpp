@@ -123,10 +123,10 @@ class VersionLedger {
   // An event of settings. After a failure the change holds as long as this process runs.
   Result<void> note(const VersionEvent& event);
 
-  // The version to go back to, as if the file held it.
+  // The version to go back to, or the one with this hash, as if the file held it.
   //   Failure   kNotFound: none is kept. kInternal: its bytes have changed or cannot be read.
   [[nodiscard]] Result<Candidate> go_back(const std::filesystem::path& file, const Clock& clock,
-                                          uid_t user) const;
+                                          uid_t user, std::string sha256 = {}) const;
 
  private:
   enum class Unwritten { kUndone, kHoldsAnyway };

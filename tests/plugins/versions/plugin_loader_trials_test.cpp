@@ -203,12 +203,26 @@ TEST_F(PluginVersionsTest, AVersionThatWasTakenBackIsNotTheOneBeforeTheNext) {
   const VersionReport second = install_version("plain_v2");
   ASSERT_TRUE(second.plugin);
   loader().take_back(file(), second.plugin->generation, "it failed to start");
-  const VersionReport third = install_version("with_schema");  // an agent of the second still leaves
+  const VersionReport third =
+      install_version("with_schema");  // an agent of the second still leaves
   ASSERT_TRUE(third.plugin);
   loader().take_back(file(), third.plugin->generation, "this one too");
   EXPECT_EQ(states(), "1.0.0 current; 2.0.0 draining; 1.0.0 draining; ");
   ASSERT_TRUE(ledger_.find(file()));
   EXPECT_EQ(ledger_.find(file())->on_trial, "") << "the first one is proven";
+}
+
+TEST_F(PluginVersionsTest, AWayBackThatCannotBeLoadedLeavesTheVersionOnTrial) {
+  const VersionReport report = install_version("plain_v2");
+  ASSERT_TRUE(report.plugin);
+  std::filesystem::remove_all(directory_.path() / "trials");
+  EXPECT_FALSE(loader().go_back(file(), "its agents fail").plugin);
+  EXPECT_EQ(logger_.count("plugin.no_version_before"), 1U);
+  EXPECT_EQ(states(), "1.0.0 draining; 2.0.0 current; ");
+  ASSERT_TRUE(ledger_.find(file()));
+  EXPECT_EQ(ledger_.find(file())->on_trial, report.plugin->sha256)
+      << "the next start serves it too";
+  EXPECT_FALSE(loader().refusal(file(), report.plugin->sha256));
 }
 
 }  // namespace
