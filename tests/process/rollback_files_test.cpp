@@ -144,5 +144,30 @@ TEST_F(RollbackTest, WhatComesInThePlaceOfAFileThatWasGoneIsJudgedByTheFirstThat
   EXPECT_EQ(server->stop(), kClean);
 }
 
+TEST_F(RollbackTest, NewSettingsDoNotProveANewerSchemaThatNoAgentHas) {
+  install_versioned();
+  fs::create_directory(root_ / "classes");
+  const auto server = start();
+  replace(agent_library("versioned-schema-bad"));
+  server->wait_for_log("reload.done class=Versioned version=6.0.0");
+  put("classes/versioned.yaml", "class: Versioned\noptions: {label: two}\n");
+  server->wait_for_log("config.done");
+  EXPECT_TRUE(lacks(hearth({"plugins"}), "current"));
+  EXPECT_EQ(server->stop(), kClean);
+}
+
+TEST_F(RollbackTest, AfterARestartANewerSchemaIsProvenByTheFirstThatHaveItToo) {
+  configure(", trial_agents: 1");
+  install_versioned();
+  auto server = start();
+  replace(agent_library("versioned-schema"));
+  server->wait_for_log("reload.done class=Versioned version=5.0.0");
+  EXPECT_EQ(server->stop(), kClean);
+  server = start();
+  EXPECT_EQ(version_of(*server), "5.0.0");
+  wait_for_no_trial();
+  EXPECT_EQ(server->stop(), kClean);
+}
+
 }  // namespace
 }  // namespace hearth::testing

@@ -89,10 +89,12 @@ struct ReloadSettings {
 // P6: the loader records what is on trial; the reloader says when it is proven. If fewer agents
 // live than a trial needs, the first agents that wake judge the version too, up to the number that
 // a trial needs. If some have woken, but fewer than that, when the probation ends, the version is
-// taken back only if none of them could start. A version with a newer schema of a class is proven
-// once it is judged: the versions before could not serve agents that have migrated. If a start
-// serves another version than the file holds, that is logged as taken back, and the file's version
-// is tried again like any that was taken back.
+// taken back only if none of them could start. A version with newer schemas is proven once agents
+// of those classes have judged it: the versions before could not serve agents that have migrated.
+// After a start, or a time without the library, the schemas of the version before are not known:
+// then each class with a schema version counts. If a start serves another version than the file
+// holds, that is logged as taken back, and the file's version is tried again like any that was
+// taken back.
 //
 // Log        reload.begun, reload.done, reload.taken_back, reload.removed, config.refused,
 //            config.changed, config.done, config.taken_back, and what the loader logs.

@@ -1,5 +1,6 @@
 #include "plugins/versions/probation.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 
@@ -16,16 +17,21 @@ Probation::Judgement Probation::judge(const Starts& starts_of,
     // With few agents, one failure may have another reason.
     const bool too_many = is_enough ? failed * 100 > seen * settings.max_failed_percent
                                     : is_over && failed > 0 && starts->started == 0;
-    if (too_many) {
+    if (too_many && !excused_.contains(*segment)) {
       end();
       return {Verdict::kFailed,
               std::to_string(failed) + " of the first " + std::to_string(seen) +
                   " agents that woke could not start on it" +
                   (starts->unreadable ? ", or not read the work of earlier versions" : "")};
     }
-    segment = is_enough || is_over ? untried_.erase(segment) : std::next(segment);
+    const bool is_judged = is_enough && !too_many;
+    segment = is_judged || is_over ? untried_.erase(segment) : std::next(segment);
   }
-  if (!is_over && (!has_newer_schema_ || !untried_.empty())) return {};
+  const bool has_migrated =
+      !migrating_.empty() && std::ranges::none_of(migrating_, [this](const auto& segment) {
+        return untried_.contains(segment);
+      });
+  if (!is_over && !has_migrated) return {};
   end();
   return {Verdict::kProven};
 }

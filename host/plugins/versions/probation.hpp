@@ -14,23 +14,35 @@
 namespace hearth::plugins {
 
 // If few or no agents could try a version, the first that wake judge it: as many of each class as a
-// trial needs. A version with a newer schema is proven once it is judged: the versions before could
-// not serve agents that have migrated.
+// trial needs. A version with a newer schema is proven once each class whose schema is newer is
+// judged: the versions before could not serve agents that have migrated.
 //
 // Threads   One.
 class Probation {
  public:
-  // Until `ends`. `untried`: the classes, by segment, whose first agents judge.
-  void begin(SteadyTime ends, std::set<std::string> untried = {}, bool has_newer_schema = false) {
+  // Until `ends`. `untried`: the classes, by segment, whose first agents judge. `migrating`: those
+  // of them whose schema is newer.
+  void begin(SteadyTime ends, std::set<std::string> untried = {},
+             std::set<std::string> migrating = {}) {
+    end();
     ends_ = ends;
     untried_ = std::move(untried);
-    has_newer_schema_ = has_newer_schema;
+    migrating_ = std::move(migrating);
+  }
+  // What came later has failed, and this goes on. Agents that fail now may have failed because of
+  // that.
+  void begin_again(SteadyTime ends) {
+    ends_ = ends;
+    excused_ = untried_;
   }
   void end() { *this = {}; }
-  // Agents that fail from now on may have another reason.
-  void excuse() { untried_.clear(); }
+  // Agents of the class that fail from now on may have another reason.
+  void excuse(const std::string& segment) { excused_.insert(segment); }
   // The class does not run this code any more.
-  void forget(const std::string& segment) { untried_.erase(segment); }
+  void forget(const std::string& segment) {
+    untried_.erase(segment);
+    migrating_.erase(segment);
+  }
 
   // Absent: nothing is on probation.
   [[nodiscard]] std::optional<SteadyTime> ends() const { return ends_; }
@@ -51,7 +63,8 @@ class Probation {
  private:
   std::optional<SteadyTime> ends_;
   std::set<std::string> untried_;
-  bool has_newer_schema_ = false;
+  std::set<std::string> migrating_;
+  std::set<std::string> excused_;  // only agents that start judge
 };
 
 }  // namespace hearth::plugins

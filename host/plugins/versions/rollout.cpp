@@ -5,6 +5,18 @@
 
 namespace hearth::plugins {
 
+std::set<std::string> with_newer_schema(const ClassVersions& next, const ClassVersions& before) {
+  std::set<std::string> segments;
+  for (const auto& [segment, version] : next) {
+    const auto schema = version.served->agent_class->schema_version();
+    const auto its = before.find(segment);
+    if (its == before.end() && !before.empty()) continue;  // it served no agent of the class
+    const auto known = its == before.end() ? 0 : its->second.served->agent_class->schema_version();
+    if (schema > known) segments.insert(segment);
+  }
+  return segments;
+}
+
 Served served_now(runtime::Runtime& runtime, const ClassVersion& version) {
   const Served now = runtime.classes().find(version.served->segment);
   const bool is_same_code = now && now->agent_class == version.served->agent_class;

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,11 @@ using ClassVersions = std::map<std::string, ClassVersion>;  // by segment
                                                        std::optional<SteadyTime> other) {
   return one && other ? std::min(*one, *other) : one ? one : other;
 }
+
+// The classes of `next`, by segment, with a newer schema than in `before`. If `before` is empty, it
+// is unknown: each class with a schema version counts.
+[[nodiscard]] std::set<std::string> with_newer_schema(const ClassVersions& next,
+                                                      const ClassVersions& before);
 
 // The registry's entry for the class if it has the code of `version`. Otherwise `version.served`.
 [[nodiscard]] Served served_now(runtime::Runtime& runtime, const ClassVersion& version);

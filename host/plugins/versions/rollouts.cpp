@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <set>
 #include <utility>
 
 namespace hearth::plugins {
@@ -103,10 +102,11 @@ ClassVersions restore_before(runtime::Runtime& runtime, ServedLibrary& library,
   std::erase_if(library.classes, [&](const auto& each) {
     const auto& [segment, version] = each;
     added.erase(segment);
-    if (const Served now = runtime.classes().find(segment))
-      return now != version.served;  // the version lacked it, and another library has it now
-    runtime.serve(version.served);   // the version lacked it
-    return false;
+    const Served now = runtime.classes().find(segment);
+    if (!now) runtime.serve(version.served);  // the version lacked it
+    if (!now || now == version.served) return false;
+    library.code.probation.forget(segment);  // the version lacked it, and another library has it
+    return true;
   });
   return added;
 }
@@ -168,7 +168,6 @@ void Rollouts::adopt(const LoadReport& report) {
     library.generation = plugin.generation;
     library.hash = plugin.sha256;
     library.on_trial = plugin.on_trial;
-    std::set<std::string> segments;
     for (const auto& agent_class : plugin.classes) {
       ClassVersion version = parts_.libraries.version_of(agent_class);
       const std::string segment = version.served->segment;
@@ -176,9 +175,8 @@ void Rollouts::adopt(const LoadReport& report) {
       if (!version.served) continue;
       warn_of_unlisted_kinds(parts_.logger, version);
       library.classes[segment] = std::move(version);
-      segments.insert(segment);
     }
-    if (plugin.on_trial) library.code.probation.begin(probation_ends(parts_), std::move(segments));
+    if (plugin.on_trial) library.begin_probation(probation_ends(parts_), {});
     if (!plugin.instead_of) continue;
     const auto refusal = parts_.refused.find(plugin.file);
     tell_taken_back(plugin.file, library, {"sha256", *plugin.instead_of},
@@ -248,6 +246,8 @@ std::string Rollouts::bring_in(const LoadedPlugin& plugin) {
   ServedLibrary& library = parts_.libraries.by_file()[file];
   put_off_settings(file, library);
   const std::unique_ptr<Rollout> overtaken = overtake(file, library);
+  // In case that it goes on.
+  if (overtaken) library.begin_probation(probation_ends(parts_), overtaken->before());
   expel_earlier(parts_, file);
   parts_.removed.end(file);
   return begin(file, library, plugin);
@@ -260,7 +260,7 @@ std::string Rollouts::begin(const std::filesystem::path& file, ServedLibrary& li
   library.on_trial = plugin.on_trial;
   library.has_its_classes = true;
   ClassVersions left_out = std::exchange(library.classes, {});
-  library.code = {std::make_unique<Rollout>(parts_.runtime, parts_.clock, left_out)};
+  library.code.rollout = std::make_unique<Rollout>(parts_.runtime, parts_.clock, left_out);
   std::string note;
   for (const auto& agent_class : plugin.classes) {
     const ClassVersion next = parts_.libraries.version_of(agent_class);
@@ -317,7 +317,7 @@ void Rollouts::begin_settings_of(ServedLibrary& library, const ClassVersion& bef
                                  const std::vector<std::string>& keys, ReloadOutcomes& outcomes) {
   const ClassVersion next = parts_.libraries.version_of(before.served->agent_class);
   const std::string& segment = next.served->segment;
-  library.code.probation.excuse();
+  library.code.probation.excuse(segment);
   auto rollout =
       std::make_unique<Rollout>(parts_.runtime, parts_.clock, ClassVersions{{segment, before}});
   const runtime::ClassRollout& of_class = begin(library, *rollout, next);
@@ -447,18 +447,7 @@ void Rollouts::finish(const std::filesystem::path& file, ServedLibrary& library)
     parts_.configuration.try_again(version.served->agent_class->name());
   }
   if (!library.code.rollout->before().empty()) reloads_.add();
-  std::set<std::string> segments;
-  bool has_newer_schema = false;
-  for (const auto& [segment, before] : library.code.rollout->before()) {
-    const auto now = library.classes.find(segment);
-    if (now == library.classes.end()) continue;
-    has_newer_schema = has_newer_schema || now->second.served->agent_class->schema_version() >
-                                               before.served->agent_class->schema_version();
-  }
-  if (library.on_trial) {  // also if nothing was served when it came
-    for (const auto& [segment, version] : library.classes) segments.insert(segment);
-  }
-  library.code.probation.begin(probation_ends(parts_), std::move(segments), has_newer_schema);
+  library.begin_probation(probation_ends(parts_), library.code.rollout->before());
   for (const auto& [segment, version] : library.classes)
     begin_settings_probation(parts_, library, version);
   library.code.rollout.reset();
@@ -518,8 +507,7 @@ void Rollouts::take_back(const std::filesystem::path& file, ServedLibrary& libra
   for (const auto& [segment, agents] : failed->tried()) library.awaited[segment] = agents;
   for (const auto& [segment, version] : failed->next())
     parts_.libraries.leave(file, library.classes.at(segment).served);
-  library.code.probation.begin(
-      probation_ends(parts_));  // of the version that goes on, unless it is proven
+  library.code.probation.begin_again(probation_ends(parts_));
   const ClassVersions added = restore_before(parts_.runtime, library, *failed);
   for (const auto& [segment, version] : library.classes)
     begin_settings_probation(parts_, library, version);

@@ -107,8 +107,7 @@ class Rollouts {
                                                   ServedLibrary& library);
   void remove(const std::filesystem::path& file, const ClassVersions& classes);
   void drive_code(const std::filesystem::path& file, ServedLibrary& library);
-  // All live agents have the new version. From the next look on, the agents that tried it and the
-  // first that wake judge it.
+  // All live agents have the new version: its probation begins.
   void finish(const std::filesystem::path& file, ServedLibrary& library);
   void take_back(const std::filesystem::path& file, ServedLibrary& library);
   // The file's version has failed: serves the kept version before, if it can be loaded.

@@ -5,6 +5,16 @@
 
 namespace hearth::plugins {
 
+void ServedLibrary::begin_probation(SteadyTime ends, const ClassVersions& before) {
+  std::set<std::string> untried;
+  std::set<std::string> migrating;
+  if (on_trial) {
+    for (const auto& [segment, version] : classes) untried.insert(segment);
+    migrating = with_newer_schema(classes, before);
+  }
+  code.probation.begin(ends, std::move(untried), std::move(migrating));
+}
+
 ServedLibraries::ServedLibraries(const ClassConfiguration& configuration, Describe describe)
     : configuration_(configuration), describe_(std::move(describe)) {}
 

@@ -48,6 +48,10 @@ struct ServedLibrary {
   // By segment: how many agents tried what was put off or taken back a moment ago. They judge what
   // follows.
   std::map<std::string, std::size_t> awaited;
+
+  // All its agents have the version. The agents that tried it and the first that wake judge it, if
+  // it is on trial. `before`: what it replaced; empty: unknown.
+  void begin_probation(SteadyTime ends, const ClassVersions& before);
 };
 
 // Threads    One.

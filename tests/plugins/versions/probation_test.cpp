@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hearth::plugins {
@@ -35,7 +37,9 @@ TEST_P(ProbationTest, TheFirstThatWakeJudge) {
   starts->started = param.started;
   starts->failed = param.failed;
   Probation probation;
-  probation.begin(kEnd, {"counter"}, param.has_newer_schema);
+  std::set<std::string> migrating;
+  if (param.has_newer_schema) migrating.insert("counter");
+  probation.begin(kEnd, {"counter"}, std::move(migrating));
   const auto judgement = probation.judge(
       [&](const std::string& segment) { return segment == "counter" ? starts : nullptr; },
       {.trial_agents = 5, .max_failed_percent = 20}, param.is_over ? kEnd : kBefore);
@@ -63,7 +67,7 @@ TEST(ProbationOfOneVersionTest, EachClassIsJudgedAndItIsProvenOnce) {
   std::map<std::string, std::shared_ptr<runtime::StartCounts>> starts;
   for (const char* segment : {"a", "b"}) starts[segment] = std::make_shared<runtime::StartCounts>();
   Probation probation;
-  probation.begin(kEnd, {"a", "b"}, true);
+  probation.begin(kEnd, {"a", "b"}, {"a", "b"});
   const auto judge = [&] {
     return probation.judge([&](const std::string& segment) { return starts.at(segment); },
                            {.trial_agents = 1}, kBefore);
@@ -80,11 +84,93 @@ TEST(ProbationOfOneVersionTest, WhoFailsAfterAChangeOfSettingsIsNoJudge) {
   starts->failed = 9;
   Probation probation;
   probation.begin(kEnd, {"a"});
-  probation.excuse();
+  probation.excuse("a");
   const auto starts_of = [&](const std::string&) { return std::shared_ptr(starts); };
   EXPECT_EQ(probation.judge(starts_of, {}, kBefore).verdict, Verdict::kOpen);
   EXPECT_EQ(probation.judge(starts_of, {}, kEnd).verdict, Verdict::kProven);
 }
+
+// Two classes, "a" with a newer schema. All of the first two agents start, or fail.
+struct NewerSchemaCase {
+  std::string name;
+  std::map<std::string, bool> start;  // the classes whose agents have woken
+  void (*meanwhile)(Probation&);
+  bool is_over;
+  Verdict verdict;
+};
+
+class NewerSchemaTest : public ::testing::TestWithParam<NewerSchemaCase> {};
+
+TEST_P(NewerSchemaTest, IsProvenOnceAgentsOfItsClassHaveMigrated) {
+  const NewerSchemaCase& param = GetParam();
+  Probation probation;
+  probation.begin(kEnd, {"a", "b"}, {"a"});
+  param.meanwhile(probation);
+  const auto starts_of = [&](const std::string& segment) {
+    auto starts = std::make_shared<runtime::StartCounts>();
+    if (const auto its = param.start.find(segment); its != param.start.end())
+      (its->second ? starts->started : starts->failed) = 2;
+    return starts;
+  };
+  const SteadyTime now = param.is_over ? kEnd + std::chrono::minutes(1) : kBefore;
+  EXPECT_EQ(probation.judge(starts_of, {.trial_agents = 2}, now).verdict, param.verdict);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, NewerSchemaTest,
+    ::testing::ValuesIn(std::vector<NewerSchemaCase>{
+        {"OnlyItsClassIsAsked", {{"a", true}}, [](Probation&) {}, false, Verdict::kProven},
+        {"TheOtherIsNot", {{"b", true}}, [](Probation&) {}, false, Verdict::kOpen},
+        {"OtherSettingsProveNothing",
+         {},
+         [](Probation& it) { it.excuse("a"); },
+         false,
+         Verdict::kOpen},
+        {"ItsAgentsThatStartOnThemDo",
+         {{"a", true}},
+         [](Probation& it) { it.excuse("a"); },
+         false,
+         Verdict::kProven},
+        {"ItsAgentsThatFailOnThemProveNothing",
+         {{"a", false}},
+         [](Probation& it) { it.excuse("a"); },
+         false,
+         Verdict::kOpen},
+        {"TheOtherClassStillJudges",
+         {{"b", false}},
+         [](Probation& it) { it.excuse("a"); },
+         false,
+         Verdict::kFailed},
+        {"AClassThatHasLeftIsNotAsked",
+         {{"b", true}},
+         [](Probation& it) { it.forget("a"); },
+         false,
+         Verdict::kOpen},
+        {"AfterALaterVersionAgentsThatStartJudge",
+         {{"a", true}},
+         [](Probation& it) { it.begin_again(kEnd); },
+         false,
+         Verdict::kProven},
+        {"AfterALaterVersionThoseThatFailDoNot",
+         {{"a", false}, {"b", false}},
+         [](Probation& it) { it.begin_again(kEnd); },
+         false,
+         Verdict::kOpen},
+        {"AndItIsProvenAtTheEnd",
+         {{"a", false}, {"b", false}},
+         [](Probation& it) { it.begin_again(kEnd); },
+         true,
+         Verdict::kProven},
+        {"WhatWasProvenIsSoAgain",
+         {{"b", false}},
+         [](Probation& it) {
+           it.end();
+           it.begin_again(kEnd);
+         },
+         false,
+         Verdict::kOpen},
+    }),
+    [](const auto& each) { return each.param.name; });
 
 }  // namespace
 }  // namespace hearth::plugins

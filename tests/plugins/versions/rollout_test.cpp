@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace hearth::plugins {
 namespace {
@@ -94,6 +96,24 @@ TEST_F(RolloutTest, WhatIsServedOfTheSameCodeByNowIsGoneBackTo) {
   begin(rollout, "counter");
   rollout.roll_back("a test says so");
   EXPECT_EQ(served("counter"), other_settings);
+}
+
+TEST_F(RolloutTest, AClassHasANewerSchemaThanBeforeOrPerhapsIfThatIsUnknown) {
+  struct Case {
+    std::uint32_t before, next;
+    bool is_newer, may_be;
+  };
+  for (const auto& [before, next, is_newer, may_be] : std::vector<Case>{
+           {0, 0, false, false}, {0, 1, true, true}, {1, 1, false, true}, {2, 1, false, true}}) {
+    Script of_next;
+    shard_.script.schema_version = before;
+    of_next.schema_version = next;
+    const ClassVersions now{{"counter", version("counter", of_next)},
+                            {"added", version("added", of_next)}};
+    EXPECT_EQ(with_newer_schema(now, before_).contains("counter"), is_newer) << next;
+    EXPECT_FALSE(with_newer_schema(now, before_).contains("added")) << next;
+    EXPECT_EQ(with_newer_schema(now, {}).size(), may_be ? 2U : 0U) << next;
+  }
 }
 
 }  // namespace
