@@ -259,8 +259,9 @@ AdminOutput take_back(const Asker& asker) {
   return asker.ask("POST", "/admin/plugins/take-back", body, [](const Json& answer) {
     AdminOutput output;
     for (const Json& file : list_in(answer, "files"))
-      output.out += escaped(text_in(file, "file")) +
-                    ": its new version is taken back, and the one before goes on\n";
+      output.out +=
+          escaped(text_in(file, "file")) +
+          ": its new version is being taken back: the one before goes on if its agents start\n";
     return output;
   });
 }

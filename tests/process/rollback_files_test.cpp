@@ -169,5 +169,23 @@ TEST_F(RollbackTest, AfterARestartANewerSchemaIsProvenByTheFirstThatHaveItToo) {
   EXPECT_EQ(server->stop(), kClean);
 }
 
+TEST_F(RollbackTest, IfTheVersionBeforeFailsTooTheNewOneGoesOnAtTheNextStartAsWell) {
+  install_versioned();
+  auto server = start();
+  EXPECT_EQ(version_of(*server), "1.0.0");
+  replace(agent_library("versioned-schema"));
+  server->wait_for_log("reload.done class=Versioned version=5.0.0");
+  EXPECT_TRUE(contains(hearth({"take-back", "versioned"}), "is being taken back"));
+  server->wait_for_log("reload.taken_back", 2);  // the agent's data are too new for that
+  EXPECT_EQ(version_of(*server), "5.0.0");
+  const std::string said = hearth({"plugins"});
+  EXPECT_TRUE(contains(said, "5.0.0"));
+  EXPECT_TRUE(lacks(said, "refused"));
+  EXPECT_EQ(server->stop(), kClean);
+  server = start();
+  EXPECT_EQ(version_of(*server), "5.0.0");
+  EXPECT_EQ(server->stop(), kClean);
+}
+
 }  // namespace
 }  // namespace hearth::testing

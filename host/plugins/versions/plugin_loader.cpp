@@ -337,8 +337,9 @@ VersionReport PluginLoader::load_version(const std::filesystem::path& file) {
   return report;
 }
 
-void PluginLoader::take_back(const std::filesystem::path& file, std::uint64_t generation,
-                             const std::string& reason) {
+std::string PluginLoader::take_back(const std::filesystem::path& file, std::uint64_t generation,
+                                    const std::string& reason) {
+  std::string goes_on;
   thread_.run([&] {
     Loaded* before = nullptr;
     std::string taken_back;
@@ -353,13 +354,14 @@ void PluginLoader::take_back(const std::filesystem::path& file, std::uint64_t ge
         before = &each;  // the latest of them
       }
     }
-    noted(ledger_.lose(file, before == nullptr ? std::string() : before->sha256,
-                       failed_before(taken_back, reason)));
+    if (before != nullptr) goes_on = before->sha256;
+    noted(ledger_.lose(file, goes_on, failed_before(taken_back, reason)));
     if (before == nullptr) return claims_.release(file);
     before->current = true;
     // Another file may have claimed classes that the later version lacked.
     claims_.claim(before->generation->note().manifest.classes, file);
   });
+  return goes_on;
 }
 
 VersionReport PluginLoader::go_back(const std::filesystem::path& file, const std::string& reason) {

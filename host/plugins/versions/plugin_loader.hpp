@@ -158,9 +158,10 @@ class PluginLoader {
 
   // Takes back the version of `file` that load_version() has just made current. If the version that
   // it replaced is still loaded, that one is current again, without the classes that another file
-  // has claimed meanwhile. The ledger condemns the version, with `reason`.
-  void take_back(const std::filesystem::path& file, std::uint64_t generation,
-                 const std::string& reason);
+  // has claimed meanwhile. The ledger condemns the version, with `reason`. Returns the hash of the
+  // version that is current again; empty: none is.
+  std::string take_back(const std::filesystem::path& file, std::uint64_t generation,
+                        const std::string& reason);
 
   // The classes that run the code of the file's current version, made anew, as class files say now;
   // absent: no version is current.

@@ -111,8 +111,14 @@ ClassVersions restore_before(runtime::Runtime& runtime, ServedLibrary& library,
   return added;
 }
 
+// `goes_on`: the hash of the version that is served.
 void refuse_taken_back(const RolloutParts& parts, const std::filesystem::path& file,
-                       const std::string& hash) {
+                       const std::string& hash, const std::string& goes_on) {
+  if (const auto known = parts.refused.find(file);
+      known != parts.refused.end() && known->second.sha256 == goes_on && !goes_on.empty()) {
+    parts.refused.erase(known);  // the version before it has failed too
+    return;
+  }
   const auto why = parts.loader.refusal(file, hash);
   if (why)
     parts.refused[file] = {.file = file, .rule = why->rule, .reason = why->reason, .sha256 = hash};
@@ -499,10 +505,11 @@ void Rollouts::take_back(const std::filesystem::path& file, ServedLibrary& libra
   const std::unique_ptr<Rollout> failed = std::move(library.code.rollout);
   const std::string reason = failed->reason();
   failed->roll_back(reason);
-  parts_.loader.take_back(file, library.generation, reason);
+  const std::string hash =
+      std::exchange(library.hash, parts_.loader.take_back(file, library.generation, reason));
   tell_taken_back(file, library, {"generation", library.generation}, reason,
                   "the version before it goes on; agent.start_failed tells more");
-  refuse_taken_back(parts_, file, library.hash);
+  refuse_taken_back(parts_, file, hash, library.hash);
   // The agents that failed are not in memory now. They must still judge settings that follow alone.
   for (const auto& [segment, agents] : failed->tried()) library.awaited[segment] = agents;
   for (const auto& [segment, version] : failed->next())
@@ -521,7 +528,7 @@ void Rollouts::go_back(const std::filesystem::path& file, ServedLibrary& library
   const VersionReport report = parts_.loader.go_back(file, reason);
   if (!report.plugin) return;
   tell_taken_back(file, library, {"sha256", library.hash}, reason, kOtherIsServed);
-  refuse_taken_back(parts_, file, library.hash);
+  refuse_taken_back(parts_, file, library.hash, report.plugin->sha256);
   (void)bring_in(*report.plugin);
 }
 

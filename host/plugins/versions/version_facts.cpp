@@ -277,7 +277,14 @@ void apply(VersionFacts& facts, const TrialLost& event) {
     trial->on_trial = is_proven ? std::string() : event.goes_on.hash;
     if (is_proven || trial->superseded.hash == what.hash) trial->superseded = {};
     condemn(*trial, what);
-    trial->not_served = std::move(what);
+    // What goes on may have failed before: then the version before it has failed too.
+    const auto goes_on = [&event](const auto& each) { return each.hash == event.goes_on.hash; };
+    std::erase_if(trial->condemned, goes_on);
+    if (trial->not_served && goes_on(*trial->not_served)) {
+      trial->not_served.reset();
+    } else {
+      trial->not_served = std::move(what);
+    }
   });
 }
 

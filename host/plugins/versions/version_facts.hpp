@@ -209,7 +209,9 @@ inline constexpr std::size_t kMaxSettingsText = std::size_t{64} << 10U;
 // trial      event           on_trial                   not_served        proven
 //            TrialBegun      next                       none              served; as before if
 //                                                                         `served` is in it
-//            TrialLost       goes_on; none if proven    what was tried    as before
+//            TrialLost       goes_on; none if proven    what was tried;   as before
+//                                                       none if the file
+//                                                       holds goes_on
 //            TrialPassed     none                       as before         the version
 //            TrialSettled    as before                  none              as before
 //            TrialMet        what the file holds        none              as before
@@ -219,6 +221,7 @@ inline constexpr std::size_t kMaxSettingsText = std::size_t{64} << 10U;
 //            ProcessCrashed  superseded, if another     what crashed,     as before
 //                            crashed on trial           unless it is set
 //            ContentAllowed  as before                  may be retried    as before
+//            TrialLost ends the condemnation of goes_on.
 //            superseded: TrialBegun and FileLost set it to `served`, if that is not proven; it ends
 //            when it crashes or fails, when what is proven goes on, and with TrialPassed. So the
 //            way back leads to the last version that nothing is known against, which is on trial

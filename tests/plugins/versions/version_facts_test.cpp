@@ -370,6 +370,7 @@ INSTANTIATE_TEST_SUITE_P(
         // taken back: the proven one serves
         TrialRow{"CondemnedBegin", "a - b! b", begin("c", "a"), "a c - b"},
         TrialRow{"CondemnedLose", "a - b! b", lose("a", "c"), "a - c! bc"},
+        TrialRow{"CondemnedLoseWayBack", "a - b! b", lose("b", "a"), "a b - a", kOnlyCode},
         TrialRow{"CondemnedPass", "a - b! b", pass("a"), "a - b! b"},
         TrialRow{"CondemnedKeep", "a - b! b", keep("a"), "a - b! b"},
         TrialRow{"CondemnedSettle", "a - b! b", settle(), ""},
