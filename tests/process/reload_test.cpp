@@ -283,5 +283,23 @@ TEST_F(ReloadTest, ManyVersionsLeaveNoLibraryMapped) {
   EXPECT_EQ(staged(), 1);
 }
 
+TEST_F(ReloadTest, ALibraryThatWasRefusedForAClassOfAnotherFollowsOnceThatOneIsGone) {
+  ProcessTest::replace(version_file("2"), "zz.so");
+  server_->wait_for_log("rule=C1");
+  std::filesystem::remove(file());
+  server_->wait_for_log("reload.done class=Versioned version=2.0.0");
+  EXPECT_EQ(Client(*server_, "a").call("version"), "2.0.0");
+  EXPECT_TRUE(lacks(hearth({"plugins"}), "refused"));
+}
+
+TEST_F(ReloadTest, AClassMayGoToALibraryThatIsReadBeforeTheOneThatLosesIt) {
+  ProcessTest::replace(built::bundled("counter"), "a.so");
+  server_->wait_for_log("reload.done class=Counter");
+  ProcessTest::replace(version_file("2"), "a.so");
+  ProcessTest::replace(built::bundled("session-cache"), "versioned.so");
+  server_->wait_for_log("reload.done class=Versioned version=2.0.0");
+  EXPECT_EQ(Client(*server_, "a").call("version"), "2.0.0");
+}
+
 }  // namespace
 }  // namespace hearth::testing

@@ -299,6 +299,7 @@ Result<FileChanges> PluginReloader::changes_of(const Errand& errand) {
 }
 
 void PluginReloader::take(const FileChanges& changes, Outcomes& outcomes) {
+  const std::set<std::string> served = libraries_.segments();
   // Removed files first: a renamed file gives up its classes before the new name claims them.
   for (const auto& file : changes.gone) {
     if (!is_library(file)) continue;
@@ -308,6 +309,17 @@ void PluginReloader::take(const FileChanges& changes, Outcomes& outcomes) {
   for (const auto& file : changes.changed) {
     // A file that has gone since it was noticed makes news of its own.
     if (is_library(file) && is_there(file)) outcomes.push_back(rollouts_.changed(file));
+  }
+  const std::set<std::string> still_served = libraries_.segments();
+  if (std::ranges::includes(still_served, served)) return;
+  // A library that was refused because another one had its class may have it now.
+  std::vector<std::filesystem::path> waiting;
+  for (const auto& [file, refusal] : refused_libraries_) {
+    if (refusal.rule == "C1" && is_there(file)) waiting.push_back(file);
+  }
+  for (const auto& file : waiting) {
+    std::erase_if(outcomes, [&file](const Outcome& each) { return each.file == file; });
+    outcomes.push_back(rollouts_.changed(file));
   }
 }
 

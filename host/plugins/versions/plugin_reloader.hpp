@@ -148,6 +148,7 @@ class PluginReloader {
   // Content that the ledger refuses is tried again if an operator asks. Content that was taken back
   // is tried again also if the settings of one of its classes, `segments`, have changed.
   void forgive(const Errand& errand, const std::set<std::string>& segments, FileChanges& changes);
+  // If that frees a class, libraries that were refused because of a class are tried again.
   void take(const FileChanges& changes, Outcomes& outcomes);
   // Reads the class files. Returns the segments of classes for which they say something new.
   std::set<std::string> read(const Errand& errand, Outcomes& outcomes);

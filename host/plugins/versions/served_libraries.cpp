@@ -24,6 +24,14 @@ ClassVersion ServedLibraries::version_of(
           .settings = configuration_.of(agent_class->name())};
 }
 
+std::set<std::string> ServedLibraries::segments() const {
+  std::set<std::string> all;
+  for (const auto& [file, library] : by_file_) {
+    for (const auto& [segment, version] : library.classes) all.insert(segment);
+  }
+  return all;
+}
+
 bool ServedLibraries::is_of_another(const std::string& segment,
                                     const std::filesystem::path& file) const {
   return std::ranges::any_of(by_file_, [&](const auto& each) {

@@ -72,6 +72,8 @@ class ServedLibraries {
     return by_file_;
   }
 
+  // Of all classes that are served or come in.
+  [[nodiscard]] std::set<std::string> segments() const;
   // The class is served from another file, or comes in there.
   [[nodiscard]] bool is_of_another(const std::string& segment,
                                    const std::filesystem::path& file) const;
