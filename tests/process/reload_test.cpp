@@ -301,5 +301,12 @@ TEST_F(ReloadTest, AClassMayGoToALibraryThatIsReadBeforeTheOneThatLosesIt) {
   EXPECT_EQ(Client(*server_, "a").call("version"), "2.0.0");
 }
 
+TEST_F(ReloadTest, ClientsOfAClassThatIsNotInTheLibraryThatIsPutBackAreClosed) {
+  Client client(*server_, "a", "1.0.0");
+  remove_and_wait();
+  ProcessTest::replace(built::bundled("counter"), "versioned.so");
+  EXPECT_EQ(client.close_frame().close_code(), 1012);
+}
+
 }  // namespace
 }  // namespace hearth::testing

@@ -19,6 +19,15 @@ void RemovedClasses::remove(const std::filesystem::path& file, const ClassVersio
   }
 }
 
+void RemovedClasses::end(const std::filesystem::path& file) {
+  const auto found = removed_.find(file);
+  if (found == removed_.end()) return;
+  std::erase_if(found->second.segments, [this](const std::string& segment) {
+    return !runtime_.classes().is_awaited(segment);
+  });
+  if (found->second.segments.empty()) removed_.erase(found);
+}
+
 void RemovedClasses::drive() {
   const SteadyTime now = clock_.steady_now();
   std::erase_if(removed_, [&](const auto& each) {

@@ -31,8 +31,8 @@ class RemovedClasses {
   // `file`: that went, or in which `code` names no class of a served library any more.
   void remove(const std::filesystem::path& file, const ClassVersions& classes,
               std::string_view advice);
-  // The library is back: its clients stay, whatever it serves now.
-  void end(const std::filesystem::path& file) { removed_.erase(file); }
+  // The library is back: clients of classes that it serves stay.
+  void end(const std::filesystem::path& file);
   // Closes the clients of libraries whose grace is over.
   void drive();
 

@@ -255,8 +255,9 @@ std::string Rollouts::bring_in(const LoadedPlugin& plugin) {
   // In case that it goes on.
   if (overtaken) library.begin_probation(probation_ends(parts_), overtaken->before());
   expel_earlier(parts_, file);
+  std::string note = begin(file, library, plugin);
   parts_.removed.end(file);
-  return begin(file, library, plugin);
+  return note;
 }
 
 std::string Rollouts::begin(const std::filesystem::path& file, ServedLibrary& library,
@@ -518,6 +519,7 @@ void Rollouts::take_back(const std::filesystem::path& file, ServedLibrary& libra
   const ClassVersions added = restore_before(parts_.runtime, library, *failed);
   for (const auto& [segment, version] : library.classes)
     begin_settings_probation(parts_, library, version);
+  parts_.removed.end(file);
   if (!added.empty()) remove(file, added);  // nothing else serves these
   retiring_ = true;
   parts_.errands.stir();
