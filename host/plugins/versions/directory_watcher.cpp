@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -69,7 +70,12 @@ bool look_at_one(const WatchedDirectory& directory, DirectoryImage& image) {
 DirectoryImage look_at(const std::vector<WatchedDirectory>& directories,
                        const DirectoryImage& known) {
   DirectoryImage image;
+  std::set<std::pair<std::filesystem::path, std::vector<std::string>>> seen;
   for (const WatchedDirectory& directory : directories) {
+    std::error_code failure;
+    const auto real = std::filesystem::canonical(directory.path, failure);
+    if (!failure && directory.names.empty() && !seen.emplace(real, directory.extensions).second)
+      continue;
     if (look_at_one(directory, image)) continue;
     for (const auto& [path, stamp] : known) {
       const bool is_here = directory.path / path.filename() == path;

@@ -49,8 +49,9 @@ struct WatchedDirectory {
   std::vector<std::string> names = {};
 };
 
-// The files of interest. An absent directory has none. A directory that cannot be listed (no
-// descriptor is left, no permission) has the files that `known` has of it: its files may be there.
+// The files of interest. An absent directory has none. A directory that is named again for the same
+// files, perhaps by a link, is left out. A directory that cannot be listed (no descriptor is left,
+// no permission) has the files that `known` has of it: its files may be there.
 //   Bounded   At most `max_files` of each directory.
 DirectoryImage look_at(const std::vector<WatchedDirectory>& directories,
                        const DirectoryImage& known = {});

@@ -328,5 +328,17 @@ TEST(LookAtTest, WhatCannotBeListedIsNotGone) {
   EXPECT_TRUE(look_at(directories, known).empty()) << "a directory that is gone is";
 }
 
+TEST(LookAtTest, ADirectoryThatIsNamedTwiceIsLookedAtOnce) {
+  const hearth::testing::TempDirectory directory;
+  const WatchedDirectory first{.path = directory.path() / "plugins"};
+  WatchedDirectory again{.path = directory.path() / "linked"};
+  std::filesystem::create_directory(first.path);
+  std::filesystem::create_directory_symlink("plugins", again.path);
+  for (const char* name : {"a.so", "b.yaml"}) std::ofstream(first.path / name) << "1";
+  EXPECT_EQ(look_at({first, again}), look_at({first}));
+  again.extensions = {".yaml"};
+  EXPECT_EQ(look_at({first, again}).size(), 2U) << "for other files";
+}
+
 }  // namespace
 }  // namespace hearth::plugins
