@@ -43,7 +43,14 @@ class Asked : public CommandOptions {
     operand("CLASS", &fills_->agent_class, text, is_required);
   }
   void agent() { operand("AGENT", &fills_->agent_class, "CLASS/NAME"); }
-  void after() { option("--after", &fills_->after, "NEXT", "The page after the last one"); }
+  // May be empty: then the page is the first, as in a script's loop.
+  void after(const char* type = "NEXT", const char* text = "The page after the last one") {
+    const auto take = [fills = fills_](const std::string& given) -> Result<void> {
+      fills->after = given;
+      return {};
+    };
+    option("--after", take, type, text);
+  }
   void limit() { option("--limit", fills_->limit, parse_limit, "N", "How many at most (100)"); }
 
  private:
@@ -164,7 +171,7 @@ void add_admin_commands(CLI::App& app, std::optional<Command>& chosen) {
 
   Asked agents = add(Ask::kAgents, "agents", "The agents of a class");
   agents.agent_class(true);
-  agents.option("--after", &agents->after, "NAME", "Only names greater than this one");
+  agents.after("NAME", "Only names greater than this one");
   agents.limit();
 
   Asked evict = add(Ask::kEvict, "evict", "Remove an agent from memory; its data and clients stay");

@@ -1,26 +1,13 @@
 #include "cli/command_options.hpp"
 
-#include <type_traits>
-
 #include <CLI/CLI.hpp>
 
 namespace hearth::cli {
 namespace {
 
+// Else a script's variable that is empty would stand for what an absent option means: all.
 std::string not_empty(const std::string& text) {
   return text.empty() ? "is empty" : "";
-}
-
-// No path is empty.
-template <class Targets>
-bool is_path(const Targets& targets) {
-  using Path = std::filesystem::path;
-  return std::visit(
-      []<class To>(const To* /*target*/) {
-        return std::is_same_v<To, Path> || std::is_same_v<To, std::optional<Path>> ||
-               std::is_same_v<To, std::vector<Path>>;
-      },
-      targets);
 }
 
 }  // namespace
@@ -48,15 +35,13 @@ CLI::Option& CommandOptions::option(const char* name, Target to, const char* typ
                                     const char* text) {
   CLI::Option* const added =
       std::visit([&](auto* target) { return command_.add_option(name, *target, text); }, to);
-  if (is_path(to)) added->check(not_empty);
-  return *added->type_name(type);
+  return *added->check(not_empty)->type_name(type);
 }
 
 void CommandOptions::list(const char* name, List to, const char* type, const char* text) {
   CLI::Option* const added =
       std::visit([&](auto* target) { return command_.add_option(name, *target, text); }, to);
-  if (is_path(to)) added->check(not_empty);
-  added->type_name(type)->allow_extra_args(false);
+  added->check(not_empty)->type_name(type)->allow_extra_args(false);
 }
 
 void CommandOptions::option(const char* name, Take take, const char* type, const char* text) {
@@ -68,10 +53,7 @@ void CommandOptions::option(const char* name, Take take, const char* type, const
 }
 
 CLI::Option& CommandOptions::operand(const char* name, Target to, const char* text, bool required) {
-  CLI::Option& added = option(name, to, "", text);
-  added.required(required);
-  if (required && !is_path(to)) added.check(not_empty);
-  return added;
+  return *option(name, to, "", text).required(required);
 }
 
 void CommandOptions::data(DataFlags& to, const char* text) {

@@ -38,6 +38,7 @@ class CommandOptions {
                                     const char* notes = nullptr);
 
   CLI::Option& flag(const char* name, bool& to, const char* text);
+  // An empty value is a mistake of this option, list or argument.
   CLI::Option& option(const char* name, Target to, const char* type, const char* text);
   // May be given more than once.
   void list(const char* name, List to, const char* type, const char* text);

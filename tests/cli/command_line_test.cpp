@@ -285,5 +285,30 @@ TEST(CommandLineTest, APathThatIsEmptyIsAMistakeOfItsFlag) {
   }
 }
 
+// A script's variable that is empty must not widen what its command does.
+TEST(CommandLineTest, AnEmptyTextIsAMistakeOfItsFlagAndDoesNotStandForAll) {
+  const std::vector<std::vector<const char*>> all = {
+      {"--agent", "restore", "backups", "--replace", "--agent", ""},
+      {"--agent", "audit", "--agent", ""},
+      {"--class", "audit", "--class", ""},
+      {"--class", "config", "--class", ""},
+      {"CLASS", "reload", ""},
+      {"CLASS", "stuck", ""},
+      {"CLASS", "operations", ""},
+      {"NAME", "operations", "counter", ""},
+      {"AGENT", "tail", ""},
+      {"--trace", "tail", "--trace", ""},
+      {"--state", "queue", "list", "counter/a", "--state", ""},
+      {"--result", "resolve", "counter", "a", "op", "completed", "--result", ""},
+      {"--only", "check", "it.so", "--only", ""},
+  };
+  for (const auto& each : all) {
+    const std::string said = mistake({each.begin() + 1, each.end()});
+    EXPECT_TRUE(said.starts_with(std::string("hearth: ") + each.front() + ": is empty")) << said;
+  }
+  const Command paging = parse({"agents", "counter", "--after", ""});  // as a script's loop begins
+  EXPECT_TRUE(std::holds_alternative<AdminCommand>(paging));
+}
+
 }  // namespace
 }  // namespace hearth::cli
