@@ -10,7 +10,8 @@ AgentCommits::AgentCommits(const Parts& parts, storage::Kept kept,
       gate_(std::move(gate)),
       known_(parts.alarms.known(parts.key)),
       kept_(kept),
-      recorded_(parts.database.exists()) {}
+      // A file alone proves no entry: host.db may have been lost and replaced by an older one.
+      recorded_(kept != storage::Kept::kUnknown) {}
 
 bool AgentCommits::must_hold_back() {
   if (!gate_ || parts_.database.sync_target() == nullptr) return false;

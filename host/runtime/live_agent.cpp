@@ -149,8 +149,9 @@ LiveAgent::~LiveAgent() {
 Result<void> LiveAgent::start(const Span& span) {
   const ClassSettings& settings = context_.settings();
   // The parent lists a sub-agent, and destroys it with itself, even if it stores nothing. An object
-  // that was only called is listed too.
-  if (parts_.key.is_sub_agent() || settings.is_object) store_.commits().record();
+  // that was only called is listed too, and one that has a file, but no entry in host.db.
+  if (parts_.key.is_sub_agent() || settings.is_object || store_.database().stored())
+    store_.commits().record();
   const bool is_object = settings.is_object && !parts_.key.is_sub_agent();
   if (is_object && parts_.services.files.record_object(parts_.key, parts_.services.random))
     store_.commits().directory_was_written(false);

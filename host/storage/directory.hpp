@@ -50,8 +50,8 @@ struct WakeEntry {
 //                 agent that exists throughout.
 //
 // After a crash the directory can differ from the agents' files. An agent is recorded before its
-// first commit, so an entry may have no file, but a file always has an entry. kept() says whether
-// an entry's file must exist.
+// first commit, so an entry may have no file, but a file always has an entry, unless host.db was
+// lost. kept() says whether an entry's file must exist.
 //
 // Threads         One thread an object.
 // Failure         StorageError: I/O, corruption, a read-only file, a writer that waited too long, a

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -548,6 +549,26 @@ TEST_F(BackupTest, AFullDiskEndsTheBackupAndNothingElse) {
   EXPECT_EQ(number(increment(*server, "a")), 2);
   EXPECT_TRUE(says({"verify", "backups"}, kClean));
   (void)back_up();
+}
+
+TEST_F(BackupTest, AnAgentThatAnOlderDirectoryDoesNotListIsInTheNextBackupOnceItWasOpened) {
+  auto server = serve_on("data");
+  EXPECT_EQ(server->stop(), kClean);
+  fs::copy_file(root_ / "data/host.db", root_ / "older.db");
+  server = serve_on("data");
+  EXPECT_EQ(number(increment(*server, "a")), 1);
+  EXPECT_EQ(server->stop(), kClean);
+  for (const char* const part : {"", "-wal", "-shm"})
+    fs::remove((root_ / "data/host.db").native() + part);
+  fs::rename(root_ / "older.db", root_ / "data/host.db");
+  server = serve_on("data");
+  EXPECT_EQ(number(count(*server, "a")), 1) << "it writes nothing";
+  EXPECT_TRUE(says({"agents", "Counter", "--json", "--data", "data"}, kClean, R"("name":"a")"));
+  (void)back_up();
+  EXPECT_EQ(server->stop(), kClean);
+  expect_restored("elsewhere");
+  server = serve_on("elsewhere");
+  EXPECT_EQ(number(count(*server, "a")), 1);
 }
 
 }  // namespace

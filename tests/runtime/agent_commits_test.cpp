@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -172,6 +173,38 @@ TEST_P(AgentCommitsTest, CloseSaysWhetherTheDirectoryIsToLearnOfTheFile) {
   open();
   EXPECT_EQ(commits_->close(), "");
   EXPECT_EQ(database_->stored() && commits_->kept_at_end(), true) << "not on the device yet";
+}
+
+// As after a loss of host.db, in whose place an older one was put.
+TEST_P(AgentCommitsTest, P1_AnAgentWithAFileAndNoEntryIsListedAgain) {
+  commit({});
+  ASSERT_TRUE(directory_.forget(kUsualAgent));
+  open();
+  ASSERT_TRUE(database_->stored());
+  commits_->record();
+  EXPECT_TRUE(directory_.contains(kUsualAgent)) << "before it writes anything";
+  ASSERT_TRUE(directory_.forget(kUsualAgent));
+  open();
+  commit({});
+  EXPECT_TRUE(directory_.contains(kUsualAgent));
+}
+
+TEST_P(AgentCommitsTest, WhatTheDirectoryIsKnownToListIsNeitherLookedUpNorWrittenAgain) {
+  commit({});
+  storage::Connection other(data_.directory_path(), {});
+  const auto version = [&] { return other.query_integer("PRAGMA data_version"); };
+  open();  // something of it is kept
+  const std::int64_t before = version();
+  ASSERT_TRUE(directory_.forget(kUsualAgent));
+  const std::int64_t forgotten = version();
+  ASSERT_NE(before, forgotten);
+  commits_->record();
+  EXPECT_FALSE(directory_.contains(kUsualAgent)) << "it was looked up";
+  files_.record(kUsualAgent);  // whether anything is kept is unknown, as after a loss of power
+  open();
+  const std::int64_t listed = version();
+  commits_->record();
+  EXPECT_EQ(version(), listed) << "an entry that is there was written";
 }
 
 INSTANTIATE_TEST_SUITE_P(Gates, AgentCommitsTest, ::testing::Bool(),
