@@ -26,6 +26,8 @@ class AgentFiles {
   // Before an agent's first commit: adds it to the directory.
   void record(const storage::AgentKey& key);
 
+  [[nodiscard]] bool lists(const storage::AgentKey& key) { return directory_.contains(key); }
+
   // Lists the agent in the directory as an object with an id of its own. False: it is listed
   // already.
   bool record_object(const storage::AgentKey& key, Random& random);

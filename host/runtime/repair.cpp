@@ -57,6 +57,7 @@ class Repair {
     sync_files();
     for (const AgentKey& key : report_.forgotten) data_.remove_agent(key);
     directory_.rebuild(found_, wakes_, report_.forgotten);
+    for (const AgentKey& key : report_.listed) list_object(key);
     directory_.empty_wal();
     return std::move(report_);
   }
@@ -112,6 +113,12 @@ class Repair {
                       .working = earlier.working,
                       .unknown_operations = earlier.unknown_operations,
                       .needs_person = earlier.needs_person});
+  }
+
+  // An agent whose class has objects is one. Which classes have them, only their rows tell here.
+  void list_object(const AgentKey& key) {
+    if (key.is_sub_agent() || directory_.list_objects(key.agent_class, {}, 1).empty()) return;
+    directory_.record_object(key, make_uuid(random_), unix_millis(clock_.wall_now()));
   }
 
   // When the agent's rows want it to be awake. Changes that loading makes to the rows are not kept.

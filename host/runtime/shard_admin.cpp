@@ -138,9 +138,11 @@ Result<bool> ShardAdmin::create_object(const storage::AgentKey& key) {
   if (services_.condemned.contains(key))
     return Error{Errc::kUnavailable, "the agent is being destroyed"};
   try {
+    // An agent of an object's class is an object, though host.db may have lost that.
+    const bool is_new = !services_.files.lists(key);
     if (!services_.files.record_object(key, services_.random)) return false;
     services_.files.record(key);
-    return true;
+    return is_new;
   } catch (const StorageError& failure) {  // agent boundary
     services_.logger.write_limited(LogLevel::kError, "directory.write_failed", {},
                                    {{"error", std::string_view(failure.what())}});

@@ -159,6 +159,20 @@ std::optional<std::string> ObjectDesk::class_name(std::string_view given) {
   return std::nullopt;
 }
 
+// Lists an agent of an object's class first that is not listed as one: `hearth repair` brings back
+// no more than the agent.
+std::optional<storage::ObjectEntry> ObjectDesk::object(const storage::AgentKey& key) {
+  storage::Directory& directory = desk_.directory();
+  auto entry = directory.object(key);
+  const auto is_of_objects = [&] {
+    return runtime_.classes().last_settings(protocol::kebab_case(key.agent_class)).is_object;
+  };
+  if (entry || !directory.contains(key) || !is_of_objects()) return entry;
+  (void)ask_home(runtime_, key, kShardPatience,
+                 [key](runtime::Shard& shard) { return shard.admin().create_object(key); });
+  return directory.object(key);
+}
+
 std::optional<storage::ObjectEntry> ObjectDesk::find(const RouteCall& call) {
   std::optional<storage::ObjectEntry> entry;
   if (call.values.size() == 1) {
@@ -174,7 +188,7 @@ std::optional<storage::ObjectEntry> ObjectDesk::find(const RouteCall& call) {
       call.exchange->respond(api::no_such_class());
       return std::nullopt;
     }
-    entry = desk_.directory().object(storage::AgentKey{*std::move(its_class), *std::move(name)});
+    entry = object({*std::move(its_class), *std::move(name)});
   }
   if (!entry) refuse_object(call, no_object());
   return entry;

@@ -82,6 +82,7 @@ class ObjectDesk {
   // The name of a class that is served or has agents. Only for administrators: the server does not
   // know which clients a class lets in that is not served.
   [[nodiscard]] std::optional<std::string> class_name(std::string_view given);
+  [[nodiscard]] std::optional<storage::ObjectEntry> object(const storage::AgentKey& key);
   // Absent: the request has its answer.
   [[nodiscard]] std::optional<Target> find(const api::RouteCall& call);
   // With data from the shards; null for an object that is being destroyed.

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <ostream>
 #include <set>
 #include <sstream>
 #include <string>
@@ -135,6 +137,70 @@ TEST_F(ObjectsTest, OnlyAdministratorsSeeAndRemoveObjects) {
     EXPECT_EQ(ask(method, path, "", false).status, 401) << method << ' ' << path;
   EXPECT_EQ(ask("POST", "/objects/counter/a/call/get", "[]", false).status, 200);
   EXPECT_EQ(ask("GET", "/objects/counter/a/alarms", "", false).status, 200);
+}
+
+struct LostRow {
+  const char* name;
+  bool is_older;  // an older host.db, which lists only `x`, takes the place of the lost one
+};
+void PrintTo(const LostRow& row, std::ostream* out) {
+  *out << row.name;
+}
+
+class RepairedObjectsTest : public ObjectsTest, public ::testing::WithParamInterface<LostRow> {
+ protected:
+  void lose_directory() const {
+    for (const char* const part : {"", "-wal", "-shm"})
+      std::filesystem::remove((root_ / "data/host.db").native() + part);
+  }
+};
+
+TEST_P(RepairedObjectsTest, AreListedReachedAndRemovedAfterTheLossOfTheirDirectory) {
+  start();
+  EXPECT_EQ(increment("x"), 1);
+  EXPECT_EQ(server_->stop(), kClean);
+  std::filesystem::copy_file(root_ / "data/host.db", root_ / "older.db");
+  start();
+  for (const char* const id : {"a", "b"}) EXPECT_EQ(increment(id), 1);
+  EXPECT_EQ(AgentClient(*server_, "/agents/counter/a/sub/counter/kid").call("increment"), 1);
+  EXPECT_EQ(server_->stop(), kClean);
+  lose_directory();
+  if (GetParam().is_older) std::filesystem::rename(root_ / "older.db", root_ / "data/host.db");
+  EXPECT_TRUE(says({"repair", "--data", "data"}, kClean, R"(listed     Counter "a")"));
+  start();
+  std::set<std::string> listed;
+  for (const Json& each : data(200, "GET", "/objects?class=counter"))
+    listed.insert(each["object_id"].get<std::string>());
+  EXPECT_EQ(listed, (std::set<std::string>{"a", "b", "x"}));
+  EXPECT_EQ(data(409, "POST", "/objects", R"({"class":"counter","object_id":"b"})"),
+            "object_exists");
+  EXPECT_EQ(data(200, "GET", "/objects/counter/b")["object_id"], "b");
+  EXPECT_EQ(data(200, "DELETE", "/objects/counter/a")["object_id"], "a");
+  EXPECT_EQ(increment("a"), 1) << "its data are gone";
+  EXPECT_EQ(increment("b"), 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Directories, RepairedObjectsTest,
+                         ::testing::Values(LostRow{"none", false}, LostRow{"older", true}),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+// As the last one of its class that was restored alone, or an agent of before `objects: true`.
+TEST_F(ObjectsTest, AnAgentThatIsNotListedAsAnObjectIsReachedByItsId) {
+  put("classes/counter.yaml", "class: counter\n");
+  start();
+  for (const char* const id : {"a", "b"})
+    EXPECT_EQ(AgentClient(*server_, std::string("/agents/counter/") + id).call("increment"), 1);
+  EXPECT_EQ(data(404, "GET", "/objects/counter/a"), "object_not_found");
+  EXPECT_EQ(server_->stop(), kClean);
+  object_class("");
+  start();
+  EXPECT_EQ(data(200, "GET", "/objects").size(), 0U);
+  EXPECT_EQ(data(409, "POST", "/objects", R"({"class":"counter","object_id":"a"})"),
+            "object_exists");
+  EXPECT_EQ(data(200, "DELETE", "/objects/counter/b")["object_id"], "b");
+  EXPECT_EQ(increment("a"), 2);
+  EXPECT_EQ(increment("b"), 1) << "its data are gone";
+  EXPECT_EQ(data(404, "GET", "/objects/counter/c"), "object_not_found");
 }
 
 }  // namespace
