@@ -73,6 +73,8 @@ int run(const AuditCommand& command) {
   while (command.follow) {
     std::this_thread::sleep_for(kNextPage);
     page = client->ask("GET", audit_target_after(command, now_ms, after));
+    if (!page && page.error().code == Errc::kUnavailable && AdminClient::on(data))
+      continue;  // busy
     if (!page) return run(failed_answer(page.error().message));
     after = print(command, *page);
   }

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace hearth::cli {
 namespace {
@@ -28,7 +29,9 @@ std::string progress_text(const Json& backup) {
 int run(const BackupCommand& command) {
   if (command.what == BackupCommand::What::kRestore) return run(restore(command));
   if (command.what == BackupCommand::What::kVerify) return run(verify(command));
+  using std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kPoll{100};
+  constexpr std::chrono::minutes kPatience{1};
   constexpr int kPollsALine = 20;
   if (command.cancel != command.directory.empty())
     return run(Answer{kExitBadUsage, "hearth: backup takes DIR, or --cancel\n"});
@@ -45,14 +48,27 @@ int run(const BackupCommand& command) {
   Json order{{"directory", std::filesystem::absolute(command.directory).native()}};
   if (command.rate) order["rate"] = *command.rate;
   auto backup = client->ask("POST", "/admin/backup", dump_json(order));
-  for (int polls = 1; backup && backup->value("state", "") == "running"; ++polls) {
+  if (!backup) return run(failed_answer("the backup failed: " + backup.error().message));
+  auto heard = steady_clock::now();
+  for (int polls = 1; backup->value("state", "") == "running"; ++polls) {
     if (polls % kPollsALine == 1) std::fprintf(stderr, "%s\n", progress_text(*backup).c_str());
     std::this_thread::sleep_for(kPoll);
-    backup = client->ask("GET", "/admin/backup");
+    auto now = client->ask("GET", "/admin/backup");
+    if (now) {
+      backup = std::move(now);
+      heard = steady_clock::now();
+    } else if (now.error().code != Errc::kUnavailable || !AdminClient::on(found.data)) {
+      return run(failed_answer("the backup failed: " + now.error().message));
+    } else if (steady_clock::now() - heard > kPatience) {  // the server is there, and busy
+      return run(failed_answer("the server does not answer: " + now.error().message +
+                               ". The backup may go on: GET /admin/backup tells"));
+    }
   }
-  if (!backup) return run(failed_answer("the backup failed: " + backup.error().message));
-  if (backup->value("state", "") != "done")
-    return run(failed_answer("the backup failed: " + backup->value("reason", "")));
+  if (const std::string state = backup->value("state", ""); state != "done") {
+    return run(
+        failed_answer("the backup failed: " + (state == "none" ? "the server was started again"
+                                                               : text_member(*backup, "reason"))));
+  }
   std::fprintf(stderr, "%s\n", progress_text(*backup).c_str());
   std::fprintf(stdout, "%s\n", backup->value("directory", "").c_str());
   return kExitClean;

@@ -571,5 +571,24 @@ TEST_F(BackupTest, AnAgentThatAnOlderDirectoryDoesNotListIsInTheNextBackupOnceIt
   EXPECT_EQ(number(count(*server, "a")), 1);
 }
 
+TEST_F(BackupTest, AServerThatTakesNoConnectionForAMomentDoesNotEndTheCommand) {
+  put("hearth.yaml", "limits:\n  max_connections: 8\n");
+  const auto server = serve_on("data");
+  for (int i = 0; i < 5; ++i) (void)increment(*server, "a" + std::to_string(i));
+  const auto backup = run({"backup", "backups", "--data", "data", "--rate", "32KiB"});
+  backup->wait_for_log("agents");
+  {
+    std::deque<RawClient> others;
+    constexpr int kMany = 30;  // more than fit: a place that the command leaves is taken
+    for (int i = 0; i < kMany; ++i) {
+      others.emplace_back(server->port());
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    EXPECT_EQ(request(*server, "GET", "/healthz").status, 503);
+  }
+  EXPECT_EQ(backup->wait(), kClean) << backup->log();
+  EXPECT_TRUE(says({"verify", "backups"}, kClean));
+}
+
 }  // namespace
 }  // namespace hearth::testing
