@@ -81,8 +81,8 @@ class Verification {
       fs::remove_all(scratch_);
     }
     if (!files_.contains("host.db")) name_damage("host.db", "it is missing");
-    std::string text = damage_ + std::to_string(manifest_.files.size()) + " files, " +
-                       std::to_string(agents_) + " agents. Would resume: ";
+    std::string text = damage_ + backup_.native() + ": " + std::to_string(manifest_.files.size()) +
+                       " files, " + std::to_string(agents_) + " agents. Would resume: ";
     for (std::size_t i = 0; i < kKindsOfWork.size(); ++i)
       text += (i == 0 ? "" : ", ") + std::to_string(work_[i]) + " " +
               std::string(kKindsOfWork[i].second);

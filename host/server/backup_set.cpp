@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdint>
 #include <ctime>
 #include <sstream>
@@ -91,6 +93,27 @@ Result<fs::path> find_backup(const fs::path& given) {
                                       (failure ? ": " + failure.message() : std::string())};
   }
   return newest;
+}
+
+std::string backup_name(std::int64_t mark_ms, const fs::path& directory) {
+  const std::time_t seconds = mark_ms / 1000;
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y%m%dT%H%M%SZ", &utc);
+  std::string name = text.data();
+  std::uint64_t number = 1;
+  const auto last = find_backup(directory);
+  const std::string newest = last ? last->filename().native() : std::string();
+  if (is_backup_name(newest) && newest.substr(0, name.size()) >= name) {
+    name.assign(newest, 0, name.size());
+    if (newest.size() > name.size())
+      std::from_chars(&newest[name.size() + 1], newest.data() + newest.size(), number);
+    ++number;
+  }
+  const auto numbered = [&] { return number == 1 ? name : name + '-' + std::to_string(number); };
+  while (fs::exists(directory / numbered())) ++number;
+  return numbered();
 }
 
 Result<BackupManifest> read_manifest(const fs::path& backup) {

@@ -36,6 +36,11 @@ inline constexpr const char* kUnfinishedBackup = ".unfinished";
 // that was renamed does not count. kNotFound: there is none.
 [[nodiscard]] Result<std::filesystem::path> find_backup(const std::filesystem::path& given);
 
+// What find_backup() then takes for the newest: "20261128T051500Z", by the time of the mark. With a
+// number behind it, "20261128T051500Z-2", if one of that second is there, or one that is later,
+// because the clock was ahead.
+[[nodiscard]] std::string backup_name(std::int64_t mark_ms, const std::filesystem::path& directory);
+
 // Failure  kInvalidArgument: the manifest is damaged, is of another format of data, or names a path
 //          that is not below the backup. Those of read_file(): it is missing or cannot be read.
 [[nodiscard]] Result<BackupManifest> read_manifest(const std::filesystem::path& backup);

@@ -88,19 +88,6 @@ bool in_a_pause(runtime::Runtime& runtime, const std::function<void()>& work) {
   return all_wait;
 }
 
-// "20261128T051500Z"; for a second backup in the same second "20261128T051500Z-2".
-std::string backup_name(std::int64_t mark_ms, const fs::path& directory) {
-  const std::time_t seconds = mark_ms / 1000;
-  std::tm utc{};
-  ::gmtime_r(&seconds, &utc);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y%m%dT%H%M%SZ", &utc);
-  std::string name = text.data();
-  for (int next = 2; fs::exists(directory / name); ++next)
-    name = std::string(text.data()) + '-' + std::to_string(next);
-  return name;
-}
-
 }  // namespace
 
 // One backup, from the mark to its name.

@@ -590,5 +590,21 @@ TEST_F(BackupTest, AServerThatTakesNoConnectionForAMomentDoesNotEndTheCommand) {
   EXPECT_TRUE(says({"verify", "backups"}, kClean));
 }
 
+TEST_F(BackupTest, ABackupOfAClockThatWasAheadDoesNotStayTheNewest) {
+  auto server = serve_on("data");
+  (void)increment(*server, "a");
+  const fs::path ahead = root_ / "backups/20990101T000000Z";
+  fs::rename(back_up(), ahead);
+  (void)increment(*server, "a");
+  for (const char* const later : {"-2", "-3"}) {
+    EXPECT_EQ(back_up().filename(), ahead.filename().native() + later);
+    EXPECT_TRUE(says({"verify", "backups"}, kClean, ahead.filename().native() + later + ": "));
+  }
+  EXPECT_EQ(server->stop(), kClean);
+  expect_restored("elsewhere");
+  server = serve_on("elsewhere");
+  EXPECT_EQ(number(count(*server, "a")), 2);
+}
+
 }  // namespace
 }  // namespace hearth::testing
