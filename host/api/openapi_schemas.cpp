@@ -107,7 +107,7 @@ constexpr std::string_view kSchemas = R"json({
   "state": {"enum": ["none", "running", "done", "failed"]}, "directory": {"type": "string"},
   "mark_ms": {"type": "integer"}, "agents": {"type": "integer"}, "done": {"type": "integer"},
   "bytes": {"type": "integer"}, "linked": {"type": "integer"},
-  "reason": {"type": ["string", "null"]}}},
+  "left_out": {"type": "integer"}, "reason": {"type": ["string", "null"]}}},
 "Released": {"type": "object", "required": ["released", "files"], "properties": {
   "released": {"type": "string"}, "files": {"type": "array", "items": {"type": "object"}}}},
 "Agent": {"type": "object",

@@ -71,6 +71,11 @@ int run(const BackupCommand& command) {
   }
   std::fprintf(stderr, "%s\n", progress_text(*backup).c_str());
   std::fprintf(stdout, "%s\n", backup->value("directory", "").c_str());
+  if (const auto left_out = number_in(*backup, "left_out").value_or(0); left_out > 0) {
+    return run(
+        failed_answer("the backup lacks what could not be read: " + std::to_string(left_out) +
+                      " agents or files, first " + text_member(*backup, "reason")));
+  }
   return kExitClean;
 }
 

@@ -54,7 +54,11 @@ void BackupCopier::run() {
   ::setpriority(PRIO_PROCESS, 0, kBackupNiceness);  // of this thread
   next_ = std::chrono::steady_clock::now();
   // First, because they are not held as they were at the mark.
-  for (const char* const each : kSmallFiles) copy(data_.path() / each);
+  for (const char* const each : kSmallFiles) {
+    std::error_code failure;  // a link to the token serves, too
+    const fs::path file = fs::canonical(data_.path() / each, failure);
+    copy_alone(failure ? data_.path() / each : file, each);
+  }
   for (const char* const each : kSmallDirectories) copy_all_below(data_.path() / each);
   for (const auto& each : fs::directory_iterator(to_ / kRawCopies))
     copy(each.path(), each.path().filename());
@@ -67,8 +71,17 @@ void BackupCopier::run() {
 
 void BackupCopier::copy_agent(const storage::AgentKey& key) {
   const fs::path file = data_.agent_path(key);
-  copy(file);
-  copy_wal(file.native() + "-wal");
+  const std::string path = path_in_backup(file);
+  const std::size_t before = files_.size();
+  try {
+    copy(file, path);
+    copy_wal(file.native() + "-wal");
+  } catch (const SourceUnreadable& failure) {  // neither is any use without the other
+    for (const char* const part : {"", "-wal"}) fs::remove(to_ / (path + part));
+    files_.resize(before);
+    progress_.leave_out(failure.what());
+    return;
+  }
   copy_all_below(storage::AgentDatabase::files_beside(file));
 }
 
@@ -76,7 +89,7 @@ void BackupCopier::copy_agent(const storage::AgentKey& key) {
 // the first commit since the mark was known is made again.
 void BackupCopier::copy_wal(const fs::path& wal) {
   storage::CopyMark& mark = data_.copy_mark();
-  const std::string path = wal.lexically_relative(data_.path());
+  const std::string path = path_in_backup(wal);
   const std::size_t before = files_.size();
   auto pages = mark.pages();
   for (;;) {
@@ -101,15 +114,24 @@ void BackupCopier::copy_all_below(const fs::path& directory) {
     if (each->symlink_status(gone).type() == fs::file_type::directory) {
       copy_all_below(each->path());
     } else {
-      copy(each->path());
+      copy_alone(each->path(), path_in_backup(each->path()));
     }
   }
   if (failure && failure != std::errc::no_such_file_or_directory)
     throw StorageError("read " + directory.native() + ": " + failure.message());
 }
 
-void BackupCopier::copy(const fs::path& file) {
-  copy(file, file.lexically_relative(data_.path()));
+std::string BackupCopier::path_in_backup(const fs::path& file) const {
+  return file.lexically_relative(data_.path());
+}
+
+void BackupCopier::copy_alone(const fs::path& file, const std::string& path) {
+  try {
+    copy(file, path);
+  } catch (const SourceUnreadable& failure) {
+    fs::remove(to_ / path);
+    progress_.leave_out(failure.what());
+  }
 }
 
 void BackupCopier::copy(const fs::path& file, const std::string& path, std::uint64_t limit) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -22,6 +23,14 @@ struct BackupProgress {
   std::atomic<std::uint64_t> bytes = 0;  // copied
   std::atomic<std::size_t> linked = 0;   // files that are hard links to the last backup
   std::atomic<bool> must_stop = false;
+  std::atomic<std::size_t> left_out = 0;  // agents and other files that could not be read
+  std::string why_left_out;               // of the first one; written before `left_out` says so
+
+  // Only the thread that copies.
+  void leave_out(std::string_view why) {
+    if (left_out == 0) why_left_out = why;
+    ++left_out;
+  }
 };
 
 // In the backup: copies of databases that other connections use, made by SQLite. The copier copies
@@ -37,7 +46,8 @@ class BackupCopier {
   BackupCopier(const storage::DataDirectory& data, std::filesystem::path to,
                const std::filesystem::path& last, std::uint64_t rate, BackupProgress& progress);
 
-  // Copies the agents of CopyMark, kRawCopies, and the small files that belong to no agent.
+  // Copies the agents of CopyMark, kRawCopies, and the small files that belong to no agent. What
+  // cannot be read is left out, as `progress` says.
   //
   // The calling thread leaves the process's table of descriptors for one of its own. When a process
   // closes any descriptor of a file, it loses its locks on the file, those of a live agent's
@@ -53,7 +63,9 @@ class BackupCopier {
   // A file that is gone is none: it was removed, with what it belongs to.
   void copy(const std::filesystem::path& file, const std::string& path,
             std::uint64_t limit = std::numeric_limits<std::uint64_t>::max());
-  void copy(const std::filesystem::path& file);
+  // One that cannot be read is left out.
+  void copy_alone(const std::filesystem::path& file, const std::string& path);
+  [[nodiscard]] std::string path_in_backup(const std::filesystem::path& file) const;
   [[nodiscard]] bool link(const BackupFile& file, const std::filesystem::path& target) const;
   void pace(std::size_t bytes);
 

@@ -43,12 +43,19 @@ bool is_below(const fs::path& path) {
          path.native().find_first_of(std::string_view("\0\n", 2)) == std::string::npos;
 }
 
+// Not the fault of one file.
+bool is_of_process(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOMEM;
+}
+
 FileDescriptor open_source(const fs::path& path) {
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file.is_open() && errno == ENOENT) copy_failed<SourceIsGone>("open", path);
   struct stat status{};
-  if (!file.is_open() || ::fstat(file.get(), &status) != 0) copy_failed("open", path);
-  if (!S_ISREG(status.st_mode)) throw StorageError(path.native() + " is no regular file");
+  if (!file.is_open() && is_of_process(errno)) copy_failed("open", path);
+  if (!file.is_open() || ::fstat(file.get(), &status) != 0)
+    copy_failed<SourceUnreadable>("open", path);
+  if (!S_ISREG(status.st_mode)) throw SourceUnreadable(path.native() + " is no regular file");
   return file;
 }
 
@@ -191,7 +198,7 @@ BackupFile copy_bytes(const fs::path& from, const fs::path& to, std::uint64_t li
     const std::size_t wanted = std::min<std::uint64_t>(piece.size(), limit - copy.bytes);
     const ssize_t size = ::read(source.get(), piece.data(), wanted);
     if (size < 0 && errno == EINTR) continue;
-    if (size < 0) copy_failed("read", from);
+    if (size < 0) copy_failed<SourceUnreadable>("read", from);
     if (size == 0) break;
     const std::string_view bytes(piece.data(), static_cast<std::size_t>(size));
     if (write_all(target.get(), bytes) != 0) copy_failed("write", to);

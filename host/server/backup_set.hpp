@@ -57,14 +57,20 @@ inline constexpr const char* kUnfinishedBackup = ".unfinished";
 // Failure  StorageError.
 void make_private_parents(const std::filesystem::path& file);
 
-class SourceIsGone : public StorageError {
+// Of a file alone that is to be copied: others may be whole.
+class SourceUnreadable : public StorageError {
  public:
   using StorageError::StorageError;
+};
+class SourceIsGone : public SourceUnreadable {
+ public:
+  using SourceUnreadable::SourceUnreadable;
 };
 
 // Copies at most `limit` bytes to a file that does not exist yet, 0600, and makes its parents, too.
 // Calls `moved` with the bytes of each piece. `path` and `source` of the result are empty.
-// Failure  StorageError, also for a file that is no regular one. SourceIsGone: there is no `from`.
+// Failure  StorageError. SourceUnreadable: `from` cannot be read, or is no regular file; a part of
+//          it may be at `to`. SourceIsGone: there is none.
 BackupFile copy_bytes(const std::filesystem::path& from, const std::filesystem::path& to,
                       std::uint64_t limit = std::numeric_limits<std::uint64_t>::max(),
                       const std::function<void(std::size_t)>& moved = nullptr);

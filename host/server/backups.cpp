@@ -121,6 +121,7 @@ class Backups::Backup {
 
  private:
   void copy_store(const char* name);
+  void copy_audit();
 
   const BackupOrder order_;
   const storage::DataDirectory& data_;
@@ -211,8 +212,21 @@ void Backups::Backup::copy_store(const char* name) {
   storage::copy_content(from, to_ / kRawCopies / name);
 }
 
+// The server works without it, so its damage must not prevent backups.
+void Backups::Backup::copy_audit() {
+  try {
+    copy_store("audit.db");
+  } catch (const DiskFull&) {
+    throw;
+  } catch (const StorageError& failure) {
+    fs::remove(to_ / kRawCopies / "audit.db");
+    progress_.leave_out(failure.what());
+  }
+}
+
 void Backups::Backup::copy() {
-  for (const char* const each : {"server.db", "audit.db"}) copy_store(each);
+  copy_store("server.db");
+  copy_audit();
   BackupCopier copier(data_, to_, last_, order_.rate, progress_);
   std::exception_ptr failed;
   std::thread([&] {
@@ -239,6 +253,8 @@ void Backups::Backup::copy() {
 Json Backups::Backup::to_json() {
   const MutexLock lock(mutex_);
   const char* const state = !is_over_ ? "running" : failure_.empty() ? "done" : "failed";
+  const std::size_t left_out = progress_.left_out;
+  const std::string& reason = failure_.empty() && left_out > 0 ? progress_.why_left_out : failure_;
   return {{"state", state},
           {"directory", result_.empty() ? order_.directory.native() : result_.native()},
           {"mark_ms", manifest_.mark_ms},
@@ -246,7 +262,8 @@ Json Backups::Backup::to_json() {
           {"done", progress_.done.load()},
           {"bytes", progress_.bytes.load()},
           {"linked", progress_.linked.load()},
-          {"reason", failure_.empty() ? Json() : Json(failure_)}};
+          {"left_out", left_out},
+          {"reason", reason.empty() ? Json() : Json(reason)}};
 }
 
 // ---- requests -----------------------------------------------------------------------------------
@@ -301,13 +318,15 @@ void Backups::run(Backup& backup) {
 
 void Backups::note_end(Backup& backup, const std::string& failure) {
   const Json told = backup.to_json();
-  audit_.record(failure.empty() ? LogLevel::kInfo : LogLevel::kError,
+  const auto left_out = told["left_out"].get<std::uint64_t>();
+  audit_.record(failure.empty() && left_out == 0 ? LogLevel::kInfo : LogLevel::kError,
                 failure.empty() ? "backup.done" : "backup.failed",
                 {{"directory", told["directory"].get<std::string>()},
                  {"agents", told["done"].get<std::uint64_t>()},
                  {"bytes", told["bytes"].get<std::uint64_t>()},
                  {"linked", told["linked"].get<std::uint64_t>()},
-                 {"reason", failure}});
+                 {"left_out", left_out},
+                 {"reason", failure.empty() ? text_member(told, "reason") : failure}});
 }
 
 Result<Json> Backups::status(const api::RouteCall& /*call*/) {

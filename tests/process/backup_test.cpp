@@ -606,5 +606,31 @@ TEST_F(BackupTest, ABackupOfAClockThatWasAheadDoesNotStayTheNewest) {
   EXPECT_EQ(number(count(*server, "a")), 2);
 }
 
+TEST_F(BackupTest, WhatCannotBeReadIsNamedAndLeftOutAndAllElseIsThere) {
+  auto server = serve_on("data");
+  for (const char* const each : {"a", "b"}) (void)increment(*server, each);
+  EXPECT_EQ(server->stop(), kClean);
+  fs::rename(root_ / "data/admin.token", root_ / "token");
+  fs::create_symlink(root_ / "token", root_ / "data/admin.token");
+  for (const char* const part : {"-wal", "-shm"})
+    fs::remove((root_ / "data/audit.db").native() + part);
+  std::ofstream{root_ / "data/audit.db"} << std::string(4096, 'x');
+  fs::rename(file_of("b"), root_ / "b.db");
+  fs::create_directory(file_of("b"));
+  server = serve_on("data");
+  const Said said = say({"backup", "backups", "--data", "data"});
+  EXPECT_EQ(said.ending, kFailed);
+  EXPECT_TRUE(contains(said.err, "lacks what could not be read: 2 agents or files", "audit.db"));
+  const fs::path backup = said.out.substr(0, said.out.find('\n'));
+  ASSERT_TRUE(fs::exists(backup / "manifest")) << said.all();
+  EXPECT_EQ(text_of(backup / "admin.token"), text_of(root_ / "token"));
+  EXPECT_FALSE(fs::exists(backup / "audit.db"));
+  EXPECT_TRUE(says({"verify", "backups"}, kFailed, "it is missing: Counter b"));
+  EXPECT_EQ(server->stop(), kClean);
+  expect_restored("elsewhere");
+  server = serve_on("elsewhere");
+  EXPECT_EQ(number(count(*server, "a")), 1);
+}
+
 }  // namespace
 }  // namespace hearth::testing
