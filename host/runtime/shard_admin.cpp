@@ -171,6 +171,12 @@ Result<void> ShardAdmin::destroy(const storage::AgentKey& key) {
     services_.condemned.condemn(key);
   } catch (const StorageError& failure) {  // agent boundary
     services_.note_storage_failed(key, failure);
+    if (dynamic_cast<const DiskFull*>(&failure) != nullptr) {
+      return Error{
+          Errc::kUnavailable,
+          "the disk is full, and the directory of agents (host.db) needs some room to note "
+          "that the agent is to be destroyed. Free some, and try again"};
+    }
     return Error{Errc::kInternal, "the directory of agents failed"};
   }
   if (slot != nullptr) slot->was_condemned();

@@ -255,5 +255,17 @@ TEST_F(FullDiskLibrariesTest, ACrashOfALibraryInMemoryIsToldWithItsName) {
   EXPECT_EQ(server->stop(), kClean);
 }
 
+TEST_F(FullDiskStartTest, AnAgentThatCannotBeDestroyedIsSaidToNeedRoom) {
+  const auto server = start_ready();
+  for (const char* const name : {"a", "b"}) EXPECT_EQ(increment(*server, name), R"({"count":1})");
+  EXPECT_TRUE(says({"evict", "Counter", "b"}, kClean));
+  fill();
+  for (const char* const name : {"a", "b"})  // live and cold
+    EXPECT_TRUE(says({"destroy", "Counter", name, "--yes"}, kFailed, "the disk is full"));
+  make_room();
+  for (const char* const name : {"a", "b"})
+    EXPECT_TRUE(says({"destroy", "Counter", name, "--yes"}, kClean));
+}
+
 }  // namespace
 }  // namespace hearth::testing
