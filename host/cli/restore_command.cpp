@@ -43,6 +43,11 @@ void put_in_place(const fs::path& fresh, const fs::path& path, const std::string
   const int failure = errno;
   if (failure == ENOENT) return fs::rename(beside, path);
   fs::rename(beside, fresh);
+  if (failure == EINVAL || failure == ENOSYS) {
+    throw StorageError("replace " + path.native() +
+                       ": its file system cannot exchange two names at once, as --replace does. "
+                       "Move the old one away, and restore without --replace");
+  }
   throw StorageError("replace " + path.native() + ": " + std::generic_category().message(failure));
 }
 
@@ -117,6 +122,22 @@ bool copy_one(const fs::path& backup, const BackupManifest& manifest, const std:
   return is_found;
 }
 
+// Is gone at the end, also after a failure.
+class PassingDirectory {
+ public:
+  explicit PassingDirectory(fs::path path) : path_(std::move(path)) { fs::remove_all(path_); }
+  ~PassingDirectory() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  PassingDirectory(const PassingDirectory&) = delete;
+  PassingDirectory& operator=(const PassingDirectory&) = delete;
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  const fs::path path_;
+};
+
 // The class of the backup that is named as it is or as in URLs; else the name that was given.
 std::string class_in(const BackupManifest& manifest, const std::string& given) {
   constexpr std::string_view kAgents = "agents/";
@@ -151,14 +172,13 @@ Answer restore_one(const fs::path& backup, const BackupManifest& manifest, const
         "the agent exists. Keep its file beside the restored one with --replace, also to go on "
         "after a restore that was interrupted");
   }
-  const fs::path fresh = held->path() / ".restoring";
-  fs::remove_all(fresh);
-  const fs::path copy = fresh / "agent";
+  const PassingDirectory fresh(held->path() / ".restoring");
+  const fs::path copy = fresh.path() / "agent";
   if (!copy_one(backup, manifest, file.lexically_relative(held->path()).native(), copy))
     return failed_answer("the backup has no such agent");
   // Closing it leaves one file, so that one rename replaces the agent.
   storage::AgentDatabase(copy.native() + ".db", key, {.must_exist = true}).close();
-  server::sync_file_system(fresh);
+  server::sync_file_system(fresh.path());
   const std::string beside = name_beside(file);
   const fs::path wal = file.native() + "-wal";
   const std::string kept_wal = beside + "-wal";  // SQLite removes the WAL of a damaged file
@@ -179,7 +199,6 @@ Answer restore_one(const fs::path& backup, const BackupManifest& manifest, const
     if (!is_there(to)) fs::rename(each, to);
   }
   put_in_place(copy.native() + ".db", file, beside);
-  fs::remove_all(fresh);
   Answer listed = repaired(*held, false, &key);
   listed.text.insert(0, "restored " + command.agent + " of " + backup.native() + "\n");
   return listed;

@@ -632,5 +632,27 @@ TEST_F(BackupTest, WhatCannotBeReadIsNamedAndLeftOutAndAllElseIsThere) {
   EXPECT_EQ(number(count(*server, "a")), 1);
 }
 
+TEST_F(BackupTest, AFileSystemThatExchangesNoNamesIsNamedAndNothingIsLeftBehind) {
+  auto server = serve_on("data");
+  (void)increment(*server, "a");
+  (void)back_up();
+  (void)increment(*server, "a");
+  EXPECT_EQ(server->stop(), kClean);
+  for (const auto& more : std::vector<std::vector<std::string>>{{}, {"--agent", "Counter/a"}}) {
+    std::vector<std::string> command{"env",           "LD_PRELOAD=" + built::no_exchange().native(),
+                                     built::server(), "restore",
+                                     "backups",       "--data",
+                                     "data",          "--replace"};
+    command.insert(command.end(), more.begin(), more.end());
+    ServerProcess restore(command, root_);
+    EXPECT_EQ(restore.wait(), kFailed);
+    EXPECT_TRUE(contains(restore.log(), "cannot exchange two names", "without --replace"));
+    for (const char* const left : {"data.restoring", "data/.restoring"})
+      EXPECT_FALSE(fs::exists(root_ / left)) << left;
+  }
+  server = serve_on("data");
+  EXPECT_EQ(number(count(*server, "a")), 2);
+}
+
 }  // namespace
 }  // namespace hearth::testing

@@ -28,6 +28,9 @@ std::filesystem::path held_sync() {
 std::filesystem::path full_disk() {
   return library("tests", "full_disk");
 }
+std::filesystem::path no_exchange() {
+  return library("tests", "no_exchange");
+}
 
 std::filesystem::path time_recorder() {
   return library("tests", "time_recorder");

@@ -20,6 +20,8 @@ std::filesystem::path sync_recorder();
 std::filesystem::path held_sync();
 // Makes a server's disk full (tests/process/full_disk.c).
 std::filesystem::path full_disk();
+// Plays a file system without RENAME_EXCHANGE (tests/process/no_exchange.c).
+std::filesystem::path no_exchange();
 // Records a server's use of timers, and suspends its machine (tests/process/time_recorder.c).
 std::filesystem::path time_recorder();
 
