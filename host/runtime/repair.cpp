@@ -11,6 +11,7 @@
 #include "storage/connection.hpp"
 #include "storage/data_directory.hpp"
 #include "storage/directory.hpp"
+#include "storage/statement.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -57,6 +58,10 @@ class Repair {
     sync_files();
     for (const AgentKey& key : report_.forgotten) data_.remove_agent(key);
     directory_.rebuild(found_, wakes_, report_.forgotten);
+    for (const storage::ObjectEntry& each : objects_) {
+      if (directory_.contains(each.key))
+        directory_.record_object(each.key, each.uuid, each.created_at_ms);
+    }
     for (const AgentKey& key : report_.listed) list_object(key);
     directory_.empty_wal();
     return std::move(report_);
@@ -78,6 +83,21 @@ class Repair {
         throw StorageError("rename " + from.native() + ": " + system_text(errno));
     }
     report_.set_aside = path.native() + suffix;
+    keep_objects(report_.set_aside);
+  }
+
+  // The ids of objects, as far as the damaged file still reads.
+  void keep_objects(const fs::path& damaged) {
+    try {
+      storage::Connection from(damaged, {});
+      storage::Statement all(from.handle(), "SELECT class, name, uuid, created_at FROM objects");
+      for (storage::Rows rows = all.query(); rows.next();) {
+        objects_.push_back({.key = {std::string(rows.text(0)), std::string(rows.text(1))},
+                            .uuid = std::string(rows.text(2)),
+                            .created_at_ms = rows.integer(3)});
+      }
+    } catch (const StorageError&) {  // the rest get new ids
+    }
   }
 
   void look_at(const fs::path& file) {
@@ -178,7 +198,9 @@ class Repair {
 
   const storage::DataDirectory& data_;
   const Clock& clock_;
-  RepairReport report_;  // before the directory, whose file may be set aside
+  // Before the directory, whose file may be set aside.
+  RepairReport report_;
+  std::vector<storage::ObjectEntry> objects_;  // of that file
   storage::Directory directory_;
   SystemRandom random_;
   const std::unique_ptr<Logger> logger_ = make_null_logger();  // repair reads no log lines

@@ -1,10 +1,13 @@
 // What administrators see of objects on a real server: lists, and the audit log.
 #include "process/agent_client.hpp"
 #include "process/objects_fixture.hpp"
+#include "storage/connection.hpp"
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <ostream>
 #include <set>
 #include <sstream>
@@ -201,6 +204,27 @@ TEST_F(ObjectsTest, AnAgentThatIsNotListedAsAnObjectIsReachedByItsId) {
   EXPECT_EQ(increment("a"), 2);
   EXPECT_EQ(increment("b"), 1) << "its data are gone";
   EXPECT_EQ(data(404, "GET", "/objects/counter/c"), "object_not_found");
+}
+
+TEST_F(ObjectsTest, TheirIdsSurviveADamageOfTheirDirectoryElsewhere) {
+  start();
+  EXPECT_EQ(increment("a"), 1);
+  const Json before = data(200, "GET", "/objects/counter/a");
+  EXPECT_EQ(server_->stop(), kClean);
+  const std::filesystem::path file = root_ / "data/host.db";
+  std::int64_t place = 0;
+  {
+    storage::Connection opened(file, {});
+    place = (opened.query_integer("SELECT rootpage FROM sqlite_schema "
+                                  "WHERE name = 'served_classes'") -
+             1) *
+            opened.query_integer("PRAGMA page_size");
+  }
+  std::fstream(file).seekp(place) << "damaged";
+  EXPECT_TRUE(says({"repair", "--data", "data"}, kClean, "host.db was damaged"));
+  start();
+  const Json after = data(200, "GET", "/objects/counter/a");
+  for (const char* const member : {"id", "created_at"}) EXPECT_EQ(after[member], before[member]);
 }
 
 }  // namespace
