@@ -181,10 +181,14 @@ class Repair {
   }
 
   // StorageError: a file that cannot be examined does not count as missing.
-  [[nodiscard]] bool has_data(const fs::path& file) const {
+  [[nodiscard]] bool has_data(const fs::path& file) {
     std::error_code failure;
     const auto size = fs::file_size(file, failure);
     if (failure == std::errc::no_such_file_or_directory) return false;
+    if (failure == std::errc::is_a_directory) {
+      report_.damaged.push_back({file, "it is a directory"});
+      return true;
+    }
     if (failure) throw StorageError("look at " + file.native() + ": " + failure.message());
     return size > 0 && !without_data_.contains(file);
   }

@@ -186,5 +186,14 @@ TEST_F(RepairTest, ARunningServerAndAWrongDirectoryAreRefused) {
   EXPECT_TRUE(repair({}, kFailed, "is in use by another server"));
 }
 
+TEST_F(RepairTest, ADirectoryInTheFilesPlaceIsNamedAndTheRestIsRepaired) {
+  serve_and_stop();
+  const fs::path file = only_file();
+  fs::remove(file);
+  fs::create_directory(file);
+  EXPECT_TRUE(
+      repair({}, kFailed, file.filename().native() + ": it is a directory", "0 agents have files"));
+}
+
 }  // namespace
 }  // namespace hearth::testing
