@@ -51,7 +51,8 @@ Error AuditFile::failure(const char* what) const {
 }
 
 bool AuditFile::open() {
-  constexpr int kHow = O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY;
+  // O_NONBLOCK: a pipe that nobody reads fails, and holds up neither audit.db nor the stop.
+  constexpr int kHow = O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   open_ = FileDescriptor(::open(file_.c_str(), O_RDWR | kHow, 0600));
   // Without permission to read: write only.
   if (!open_.is_open()) open_ = FileDescriptor(::open(file_.c_str(), O_WRONLY | kHow, 0600));
@@ -65,7 +66,7 @@ Result<void> AuditFile::append(std::span<const storage::AuditEntry> entries) {
   std::string lines(is_cut_off_ ? "\n" : "");
   for (const storage::AuditEntry& entry : entries) lines += audit_line(entry) + "\n";
   if (const int error = write_all(open_.get(), lines); error != 0) {
-    is_cut_off_ = lacks_line_feed(open_.get());
+    is_cut_off_ = error == EAGAIN || lacks_line_feed(open_.get());
     errno = error;
     return failure("write to");
   }

@@ -4,10 +4,13 @@
 #include "support/temp_directory.hpp"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -111,6 +114,20 @@ TEST(AuditFileTest, WhatCannotBeWrittenIsSaid) {
   const auto written = file.append(std::vector<AuditEntry>{kEntry});
   ASSERT_FALSE(written);
   EXPECT_TRUE(written.error().message.starts_with("cannot open the audit file "))
+      << written.error().message;
+}
+
+TEST(AuditFileTest, APipeThatNobodyReadsHoldsNothingUp) {
+  const hearth::testing::TempDirectory directory;
+  const auto path = directory.path() / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  ::alarm(30);  // ends a test that waits
+  AuditFile file(path);
+  constexpr std::size_t kMore = 10'000;  // than a pipe holds
+  const auto written = file.append(std::vector<AuditEntry>(kMore, kEntry));
+  ::alarm(0);
+  ASSERT_FALSE(written);
+  EXPECT_TRUE(written.error().message.starts_with("cannot write to the audit file "))
       << written.error().message;
 }
 
