@@ -55,8 +55,8 @@ int look_at_object(dl_phdr_info* object, std::size_t /*size*/, void* given) {
   return 0;
 }
 
-// The symbols and line numbers of a file, read in pieces: a file that is overwritten meanwhile gives
-// wrong names, but no fault as mapped memory would.
+// The symbols and line numbers of a file, read and not mapped: a file that is overwritten meanwhile
+// gives wrong names, and no fault.
 class SymbolFile {
  public:
   explicit SymbolFile(const std::string& path)

@@ -18,8 +18,8 @@ namespace hearth::net {
 
 namespace asio = boost::asio;
 
-// A piece is bytes of its own, perhaps in a buffer of the pool, and behind them bytes that it shares
-// with other queues without a copy. An empty queue holds nearly no memory.
+// A piece has bytes of its own, perhaps in a buffer of the pool, and behind them bytes that it
+// shares with other queues without a copy. An empty queue holds nearly no memory.
 //
 // Threads   One loop's thread only.
 class OutgoingQueue {

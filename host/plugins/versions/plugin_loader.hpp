@@ -169,8 +169,8 @@ class PluginLoader {
   [[nodiscard]] std::optional<Classes> classes_of(const std::filesystem::path& file);
 
   // The version on trial has failed: loads the version that was kept beside it, and makes that one
-  // current. The report is empty if there is no such version (plugin.no_version_before says why), or
-  // if nothing is on trial: then nothing has changed.
+  // current. The report is empty if there is no such version (plugin.no_version_before says why),
+  // or if nothing is on trial: then nothing has changed.
   [[nodiscard]] VersionReport go_back(const std::filesystem::path& file, const std::string& reason);
 
   // The served version of the file has run long enough: ends its trial, if it is on trial.
