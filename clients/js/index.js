@@ -59,10 +59,11 @@ export class Hearth {
       redirect: "manual",  // the key is for this server alone
     });
     if (!/^https?:/.test(request.url)) throw new TypeError(`${this.url} does not begin with http:// or https://`);
+    const signal = AbortSignal.timeout(this.#timeoutMs);
     let response;
     let text;
     try {
-      response = await fetch(request, { signal: AbortSignal.timeout(this.#timeoutMs) });
+      response = await fetch(request, { signal });
       text = await response.text();
     } catch (cause) {
       const error = new HearthError(0, "no_answer", `${this.url} does not answer`, true);

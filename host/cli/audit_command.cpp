@@ -19,6 +19,7 @@ namespace {
 
 // How often the command asks the server for new entries.
 constexpr std::chrono::milliseconds kNextPage{1000};
+constexpr std::chrono::minutes kPatience{1};  // with a server that does not answer
 
 std::string with_filters(std::string target, const AuditCommand& command, std::int64_t now_ms) {
   const auto& since = command.since;
@@ -70,12 +71,16 @@ int run(const AuditCommand& command) {
   auto page = client->ask("GET", audit_target(command, now_ms));
   if (!page) return run(failed_answer(page.error().message));
   std::int64_t after = print(command, *page);
+  auto heard = std::chrono::steady_clock::now();
   while (command.follow) {
     std::this_thread::sleep_for(kNextPage);
     page = client->ask("GET", audit_target_after(command, now_ms, after));
-    if (!page && page.error().code == Errc::kUnavailable && AdminClient::on(data))
+    const auto now = std::chrono::steady_clock::now();
+    if (!page && page.error().code == Errc::kUnavailable && now - heard < kPatience &&
+        AdminClient::on(data))
       continue;  // busy
     if (!page) return run(failed_answer(page.error().message));
+    heard = now;
     after = print(command, *page);
   }
   return printed_status(kExitClean);

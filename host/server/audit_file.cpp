@@ -1,6 +1,5 @@
 #include "server/audit_file.hpp"
 
-#include "base/files.hpp"
 #include "json/json.hpp"
 #include "protocol/rfc3339.hpp"
 
@@ -9,10 +8,16 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <cstddef>
 #include <utility>
+
+#include <poll.h>
 
 namespace hearth::server {
 namespace {
+
+using std::chrono_literals::operator""ms;
 
 // False also if it cannot be read, such as a pipe.
 bool lacks_line_feed(int descriptor) {
@@ -20,6 +25,25 @@ bool lacks_line_feed(int descriptor) {
   char last = '\n';
   return ::fstat(descriptor, &file) == 0 && file.st_size > 0 &&
          ::pread(descriptor, &last, 1, file.st_size - 1) == 1 && last != '\n';
+}
+
+// As write_all(). A pipe that is full gets `patience` for its reader.
+int write_soon(int descriptor, std::string_view text, std::chrono::milliseconds patience) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (!text.empty()) {
+    const ssize_t size = ::write(descriptor, text.data(), text.size());
+    if (size >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(size));
+    } else if (errno == EAGAIN) {
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+      pollfd room{.fd = descriptor, .events = POLLOUT, .revents = 0};
+      if (left.count() <= 0 || ::poll(&room, 1, static_cast<int>(left.count())) == 0) return EAGAIN;
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
 }
 
 }  // namespace
@@ -65,7 +89,10 @@ Result<void> AuditFile::append(std::span<const storage::AuditEntry> entries) {
   if (!is_current() && !open()) return failure("open");
   std::string lines(is_cut_off_ ? "\n" : "");
   for (const storage::AuditEntry& entry : entries) lines += audit_line(entry) + "\n";
-  if (const int error = write_all(open_.get(), lines); error != 0) {
+  // A reader may be slow; one that was away before is not waited for again.
+  const int error = write_soon(open_.get(), lines, is_full_ ? 0ms : 1000ms);
+  is_full_ = error == EAGAIN;
+  if (error != 0) {
     is_cut_off_ = error == EAGAIN || lacks_line_feed(open_.get());
     errno = error;
     return failure("write to");

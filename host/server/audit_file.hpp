@@ -38,6 +38,7 @@ class AuditFile {
   const std::filesystem::path file_;
   FileDescriptor open_;
   bool is_cut_off_ = false;  // the file's last line has no end
+  bool is_full_ = false;     // a pipe, and its reader has not taken what was written last
 };
 
 }  // namespace hearth::server

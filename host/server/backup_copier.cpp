@@ -117,8 +117,13 @@ void BackupCopier::copy_all_below(const fs::path& directory) {
       copy_alone(each->path(), path_in_backup(each->path()));
     }
   }
-  if (failure && failure != std::errc::no_such_file_or_directory)
-    throw StorageError("read " + directory.native() + ": " + failure.message());
+  if (!failure || failure == std::errc::no_such_file_or_directory) return;
+  const std::string why = "read " + directory.native() + ": " + failure.message();
+  const bool is_of_process = failure == std::errc::too_many_files_open ||
+                             failure == std::errc::too_many_files_open_in_system ||
+                             failure == std::errc::not_enough_memory;
+  if (is_of_process) throw StorageError(why);
+  progress_.leave_out(why);
 }
 
 std::string BackupCopier::path_in_backup(const fs::path& file) const {
