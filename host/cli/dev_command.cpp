@@ -89,10 +89,26 @@ class SpokenBuild {
     } else {
       say("built " + names_of(made) + " in " + seconds_text(end.took));
     }
+    ended_ = fs::file_time_type::clock::now();
+  }
+
+  // Builders compare times: what was saved while a build ran would be older than what that build
+  // has made, and never be built. Returns whether the time of a source was set.
+  bool renew(const std::vector<fs::path>& sources) const {
+    bool is_any = false;
+    for (const fs::path& each : sources) {
+      std::error_code failure;
+      const auto saved = fs::last_write_time(each, failure);
+      if (failure || saved > ended_) continue;
+      fs::last_write_time(each, fs::file_time_type::clock::now(), failure);
+      is_any = is_any || !failure;
+    }
+    return is_any;
   }
 
  private:
   ProjectBuild build_;
+  fs::file_time_type ended_ = fs::file_time_type::min();
 };
 
 // While it lives, builds whenever a source is saved. It polls the sources, which also finds new
@@ -131,6 +147,7 @@ class Rebuilder {
       DirectoryImage now = look_at_sources(project_);
       look_took = Clock::now() - begin;
       if (now == known_) continue;
+      if (build_.renew(difference(known_, now).changed)) now = look_at_sources(project_);
       // Editors write a file in several steps.
       while (wait(kQuietTime)) {
         DirectoryImage next = look_at_sources(project_);

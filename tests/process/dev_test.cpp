@@ -13,9 +13,10 @@ class DevTest : public ProcessTest {
         "set(linked source)\n"
         "include(source.cmake)\n"
         "add_custom_command(OUTPUT plugins/versioned.so DEPENDS ${source} source.cmake\n"
+        "  COMMAND sh -c \"cd ${CMAKE_SOURCE_DIR}; test ! -e next || mv next source.cmake\"\n"
         "  COMMAND ${CMAKE_COMMAND} -E make_directory plugins\n"
         "  COMMAND ${CMAKE_COMMAND} -E rm -f plugins/versioned.so\n"
-        "  COMMAND ${CMAKE_COMMAND} -E copy ${${linked}} plugins/versioned.so)\n"
+        "  COMMAND ${CMAKE_COMMAND} -E copy ${${linked}} plugins/versioned.so VERBATIM)\n"
         "add_custom_target(hearth_dev DEPENDS plugins/versioned.so)\n");
   }
   // As an author saves another text.
@@ -44,6 +45,18 @@ TEST_F(DevTest, ServesWhatItHasBuiltAndWhatIsSavedLaterToTheSameClient) {
     dev->wait_for_log("hearth dev: built versioned.so in ", 2);
     dev->wait_for_log("reload.done");
     EXPECT_EQ(client.call("version"), "2.0.0");
+  }
+  EXPECT_EQ(dev->stop(), kClean);
+}
+
+TEST_F(DevTest, WhatIsSavedWhileABuildRunsIsBuiltToo) {
+  put("next", "set(source " + built::agent("versioned-2").string() + ")\n");
+  save("versioned-1");  // its build puts the other one into its place
+  auto dev = develop();
+  {
+    dev->wait_for_log("hearth dev: built versioned.so in ", 2);
+    dev->wait_for_log("reload.done");
+    VersionedClient client(*dev, "a", "2.0.0");
   }
   EXPECT_EQ(dev->stop(), kClean);
 }
