@@ -57,11 +57,7 @@ Job job_of(const Rows& rows) {
 }  // namespace
 
 bool Jobs::exists() {
-  if (exists_) return true;
-  const bool found = database_.has_table("cf_agents_jobs");
-  // Tables of an open transaction may go with it, or with a savepoint of the plugin.
-  exists_ = found && !database_.dirty();
-  return found;
+  return database_.has_table("cf_agents_jobs");
 }
 
 void Jobs::prepare_write() {

@@ -244,7 +244,6 @@ class Jobs {
   std::optional<Job> row(std::int64_t seq);  // the tables are there
 
   storage::AgentDatabase& database_;
-  bool exists_ = false;
   bool needs_person_ = false;
 };
 

@@ -41,10 +41,7 @@ std::string end_of(std::string_view prefix) {
 // ---- what it does -------------------------------------------------------------------------------
 
 bool KvExtension::exists() {
-  if (exists_) return true;
-  const bool found = agent_.database().has_table("cf_agents_kv_usage");
-  exists_ = found && !agent_.database().dirty();  // else the tables may go with the transaction
-  return found;
+  return agent_.database().has_table("cf_agents_kv_usage");
 }
 
 std::uint64_t KvExtension::size_of(std::string_view key) {

@@ -59,7 +59,6 @@ class KvExtension final : public AgentExtension {
   void store_usage(const KvUsage& usage);
 
   AgentContext& agent_;
-  bool exists_ = false;
 };
 
 extern const hearth_kv_v1 kKvTable;

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <limits>
@@ -394,7 +395,11 @@ bool AgentDatabase::has_state_table() {
 
 bool AgentDatabase::has_table(std::string_view name) {
   check_usable();
-  return finds_table(name);
+  if (std::ranges::find(host_tables_, name) != host_tables_.end()) return true;
+  const bool found = finds_table(name);
+  // Else it may go with the transaction, or with a savepoint of the plugin.
+  if (found && !in_transaction_ && name.starts_with("cf_agents_")) host_tables_.push_back(name);
+  return found;
 }
 
 bool AgentDatabase::finds_table(std::string_view name) {

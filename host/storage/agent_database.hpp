@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hearth::storage {
 
@@ -185,7 +186,7 @@ class AgentDatabase {
     return kept_.get(connection(), literal, before);
   }
 
-  // In the open transaction, too.
+  // In the open transaction, too. `name`: a literal.
   [[nodiscard]] bool has_table(std::string_view name);
 
   // The number of transactions that were started. A caller can compare two values to see whether
@@ -269,6 +270,8 @@ class AgentDatabase {
   std::uint32_t class_schema_ = 0;
   bool meta_is_pending_ = false;   // ... in the open transaction
   std::optional<bool> has_state_;  // whether cf_agents_state exists; nothing: not known
+  // The host's tables that has_table() has found outside a transaction: nothing drops them.
+  std::vector<std::string_view> host_tables_;
 };
 
 }  // namespace hearth::storage

@@ -4,6 +4,7 @@
 #include "storage/data_format.hpp"
 #include "storage/one_line_sql.hpp"
 #include "storage/statement.hpp"
+#include "support/counted_steps.hpp"
 #include "support/storage_error_of.hpp"
 #include "support/temp_directory.hpp"
 
@@ -304,6 +305,31 @@ TEST_F(AgentDatabaseTest, WhatIsRolledBackIsUndoneAndLaterWritesHold) {
   database->roll_back();
   commit_state(*database, "3");
   EXPECT_EQ(database->load_state(), "3");
+}
+
+TEST_F(AgentDatabaseTest, ATableOfTheHostIsLookedForOnlyUntilItIsCommitted) {
+  const auto database = open_with("1");
+  const auto make = [&](const char* sql) {
+    database->begin_write();
+    Statement(database->connection(), sql).execute();
+  };
+  make("CREATE TABLE cf_agents_kv(key)");
+  EXPECT_TRUE(database->has_table("cf_agents_kv"));
+  database->roll_back();
+  EXPECT_FALSE(database->has_table("cf_agents_kv"));
+  make("CREATE TABLE cf_agents_kv(key)");
+  make("CREATE TABLE plugins_own(key)");
+  database->commit();
+  EXPECT_TRUE(database->has_table("cf_agents_kv"));
+  EXPECT_TRUE(database->has_table("plugins_own"));
+  database->store_state("2");
+  {
+    const testing::CountedSteps looks(*database);
+    EXPECT_TRUE(database->has_table("cf_agents_kv"));
+    EXPECT_EQ(looks.count(), 0U);
+  }
+  make("DROP TABLE plugins_own");
+  EXPECT_FALSE(database->has_table("plugins_own"));
 }
 
 TEST_F(AgentDatabaseTest, P4_ACommitSurvivesAKill) {
