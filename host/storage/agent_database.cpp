@@ -151,14 +151,17 @@ class AgentDatabase::FailStop {
 
 AgentDatabase::AgentDatabase(std::filesystem::path path, AgentKey key, AgentDatabaseOptions options)
     : path_(std::move(path)), key_(std::move(key)), options_(std::move(options)) {
-  if (options_.must_exist) check_not_lost();
-  if (!has_bytes(path_)) return;  // P1: a new agent, until it writes
-  // With `power` no answer left before the first page was on the device. So a file without a first
-  // page holds no promised data, except if the directory says so (must_exist).
-  const bool may_be_lost = options_.sync != nullptr && !options_.must_exist;
-  if (was_in_the_making(path_) || (may_be_lost && has_lost_its_beginning(path_, options_.vfs))) {
-    start_over();
-    return;
+  if (options_.must_exist) {
+    check_not_lost();
+  } else {
+    if (!has_bytes(path_)) return;  // P1: a new agent, until it writes
+    // With `power` no answer left before the first page was on the device. So a file without a
+    // first page holds no promised data, except if the directory says so (must_exist).
+    const bool may_be_lost = options_.sync != nullptr;
+    if (was_in_the_making(path_) || (may_be_lost && has_lost_its_beginning(path_, options_.vfs))) {
+      start_over();
+      return;
+    }
   }
   open_file();
   check_identity();
@@ -186,8 +189,8 @@ AgentDatabase::~AgentDatabase() {
 }
 
 void AgentDatabase::open_file() {
-  make_parents(path_);
   const bool is_new = !has_bytes(path_);
+  if (is_new) make_parents(path_);
   remove_empty_wal(path_);
   if (options_.sync != nullptr) prepare_for_power(is_new);
   // kSingleOwnerVfs excludes other connections itself, at a lower cost.
