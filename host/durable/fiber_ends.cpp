@@ -30,7 +30,7 @@ FiberEnds::FiberEnds(storage::AgentDatabase& database, Jobs& jobs, FiberTable& t
 
 void FiberEnds::load() {
   has_settled_ = jobs_.has_any(JobKind::kFiber);  // an earlier instance may have settled them
-  tellings_.load();
+  if (jobs_.has_any(JobKind::kTelling)) tellings_.load();
 }
 
 // ---- settling -----------------------------------------------------------------------------------
@@ -163,6 +163,7 @@ void FiberEnds::drop_values(const std::string& id) {
 }
 
 bool FiberEnds::sweep() {
+  if (!has_records()) return false;
   std::size_t erased = 0;
   for (const auto& [keep, how_long] : {std::pair("completed", settings_.keep_completed),
                                        std::pair("failed", settings_.keep_failed)}) {

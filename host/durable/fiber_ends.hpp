@@ -68,7 +68,9 @@ class FiberEnds {
 
   // ---- values of inner fibers ----
   // An earlier run of this running fiber may have left some.
-  void may_have_values(const std::string& id) { parents_.insert(id); }
+  void may_have_values(const std::string& id) {
+    if (has_records()) parents_.insert(id);
+  }
   // Its checkpoint is written: it needs them no more.
   void drop_values(const std::string& id);
 
@@ -77,6 +79,9 @@ class FiberEnds {
   void abort_inner(FiberChange& outer, const FiberOutcome& outcome, const Forget& forget);
   void tell(const std::string& id);
   void remove_children(std::string_view parent);
+  // A settled fiber is on record. Most interrupted agents have none: they need not prepare the
+  // statements that look for particular ones.
+  [[nodiscard]] bool has_records() { return jobs_.has_any(JobKind::kFiber, JobState::kSettled); }
   [[nodiscard]] std::int64_t now_ms() const { return unix_millis(clock_.wall_now()); }
 
   Jobs& jobs_;

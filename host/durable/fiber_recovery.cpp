@@ -33,11 +33,11 @@ FiberRecovery::FiberRecovery(Jobs& jobs, FiberTable& table, FiberTurns& turns, F
       line_(clock, *this, JobLine<Job>::kUnbounded, ClockRule::kSetBack, settings.max_crashes) {}
 
 void FiberRecovery::load() {
-  jobs_.each("WHERE kind = 2 AND state = 0 AND started_at IS NOT NULL ORDER BY due_at, seq", {},
-             [this](const Job& job) {
-               left_over_.push_back({job.id, job.name, !job.has_failed && !is_pending(job)});
-               return true;
-             });
+  jobs_.each_waiting(JobKind::kFiber, [this](const Job& job) {
+    if (job.started_at_ms)
+      left_over_.push_back({job.id, job.name, !job.has_failed && !is_pending(job)});
+    return true;
+  });
 }
 
 void FiberRecovery::follow(std::int64_t jump_ms) {
@@ -100,8 +100,8 @@ std::optional<Interrupted> FiberRecovery::begin() {
                      is_pending(*job)};
 }
 
-Offered FiberRecovery::offer(std::string_view id) {
-  auto job = table_.find(id);
+Offered FiberRecovery::offer(FiberRow row) {
+  auto job = jobs_.find(row);
   HEARTH_ASSERT(job, "a fiber without a row is recovered");
   const bool was_interrupted = !is_pending(*job);
   if (was_interrupted) turns_.recovers(*job);
@@ -112,8 +112,12 @@ Offered FiberRecovery::offer(std::string_view id) {
 std::vector<Interrupted> FiberRecovery::due_list() {
   std::unordered_map<std::string_view, std::size_t> ranks;
   for (const std::string& id : plan_) ranks.emplace(id, ranks.size());
-  auto due = jobs_.all("WHERE kind = 2 AND state = 0 AND due_at <= ?", now_ms() - line_.jump());
-  std::erase_if(due, [this](const Job& job) { return !line_.why_given_up(job).empty(); });
+  std::vector<Job> due;
+  jobs_.each_waiting(JobKind::kFiber, [&, until_ms = now_ms() - line_.jump()](Job& job) {
+    if (*job.due_at_ms > until_ms) return false;
+    if (line_.why_given_up(job).empty()) due.push_back(std::move(job));
+    return true;
+  });
   std::ranges::sort(due, {}, [&](const Job& job) {
     const auto rank = ranks.find(job.id);
     return std::tuple(rank == ranks.end() ? ranks.size() : rank->second, job.due_at_ms, job.seq);

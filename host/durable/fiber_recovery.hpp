@@ -92,7 +92,7 @@ class FiberRecovery final : private LinePolicy<Job> {
   std::optional<Interrupted> begin();
   // The fiber of begin() is now offered. The record is as it is now, also if the fiber was
   // cancelled in between.
-  Offered offer(std::string_view id);
+  Offered offer(FiberRow row);
   // The due fibers in the order in which they will be offered, without snapshots. Reads all of
   // their rows.
   [[nodiscard]] std::vector<Interrupted> due_list();

@@ -179,14 +179,18 @@ bool Jobs::any_needs_person() {
 
 // ---- lines --------------------------------------------------------------------------------------
 
+void Jobs::each_waiting(JobKind kind, const std::function<bool(Job&)>& see) {
+  each("WHERE kind = +?1 AND state = 0 AND due_at IS NOT NULL ORDER BY due_at, seq",
+       storage::params_of(kind), see);
+}
+
 std::optional<Job> Jobs::first_due(JobKind kind, const std::function<bool(const Job&)>& fits) {
   std::optional<Job> found;
-  each("WHERE kind = +?1 AND state = 0 AND due_at IS NOT NULL ORDER BY due_at, seq",
-       storage::params_of(kind), [&](Job& job) {
-         if (fits && !fits(job)) return true;
-         found = std::move(job);
-         return false;
-       });
+  each_waiting(kind, [&](Job& job) {
+    if (fits && !fits(job)) return true;
+    found = std::move(job);
+    return false;
+  });
   return found;
 }
 

@@ -199,6 +199,8 @@ class Jobs {
   [[nodiscard]] std::string trace_of(JobKind kind, std::string_view id);
 
   // ---- lines ----
+  // each() of the waiting jobs that have a due_at, the earliest first.
+  void each_waiting(JobKind kind, const std::function<bool(Job&)>& see);
   // The waiting job with the smallest due_at, of those that fit if `fits` is given.
   [[nodiscard]] std::optional<Job> first_due(JobKind kind,
                                              const std::function<bool(const Job&)>& fits = {});

@@ -90,7 +90,7 @@ DueWork WorkRecovery::ask_for_plan(const std::vector<Interrupted>& others) {
 }
 
 DueWork WorkRecovery::offer(Interrupted fiber) {
-  const durable::Offered offered = fibers_.recovery().offer(fiber.id);
+  const durable::Offered offered = fibers_.recovery().offer(fiber.row);
   std::string body = JsonObjectText()
                          .text("id", fiber.id)
                          .json_or_null("snapshot", fiber.snapshot)

@@ -390,7 +390,7 @@ TEST_F(BriefFibersTest, P8_OnlyTheFiberWhoseWorkItWasCounts) {
     if (run == 1) break;
     for (int i = 0; i < 2; ++i) {
       const auto offered = fibers_->recovery().begin().value();
-      (void)fibers_->recovery().offer(offered.id);
+      (void)fibers_->recovery().offer(offered.row);
       resume(offered.id);
     }
   }

@@ -1,6 +1,7 @@
 // Fibers that were interrupted: what their hook is told, what the hook may do, and what
 // becomes of the record.
 #include "durable/fibers_fixture.hpp"
+#include "support/counted_steps.hpp"
 
 #include <gtest/gtest.h>
 
@@ -144,9 +145,10 @@ TEST_F(FibersRecoveryTest, WhatIsCancelledDuringItsHookIsNotResumed) {
 TEST_F(FibersRecoveryTest, WhatIsCancelledBeforeItsHookBeginsCannotBeResumedThere) {
   start("x");
   crash();
-  ASSERT_TRUE(fibers_->recovery().begin());
+  const auto begun = fibers_->recovery().begin();
+  ASSERT_TRUE(begun);
   ASSERT_TRUE(fibers_->records().cancel("x", "", "stop"));
-  EXPECT_EQ((*parse_json(fibers_->recovery().offer("x").record))["status"], "aborted");
+  EXPECT_EQ((*parse_json(fibers_->recovery().offer(begun->row).record))["status"], "aborted");
   EXPECT_EQ(fibers_->resume("x").error().code, Errc::kNotFound);
   EXPECT_EQ(fibers_->recovery().recovered("x", "").error().code, Errc::kNotFound);
   EXPECT_EQ(status("x"), "aborted");
@@ -236,6 +238,17 @@ TEST_F(FibersRecoveryTest, ProgressResetsTheRecoveriesOfATurnOnlyIfAskedTo) {
     EXPECT_EQ(recoveries, resets ? 12 : 5);
     if (resets) settle(fiber, FiberStatus::kCompleted);
   }
+}
+
+TEST_F(FibersRecoveryTest, TheRecoveryOfASingleFiberNeedsFewStatements) {
+  stash(start("x").fiber, R"({"step":1})");
+  crash();
+  EXPECT_EQ(fibers_->recovery().take_left_over().size(), 1U);
+  EXPECT_TRUE(recover());
+  EXPECT_TRUE(fibers_->recovery().due_list().empty());
+  stash(resume("x"), R"({"step":2})");
+  EXPECT_FALSE(fibers_->ends().sweep());
+  EXPECT_LE(hearth::testing::kept_statements(*database_), 13);
 }
 
 }  // namespace

@@ -128,7 +128,7 @@ class FibersFixture : public DatabaseFixture {
     (void)fibers_->recovery().line().take_given_up();
     std::optional<Json> body;
     if (fiber) {
-      const Offered offered = fibers_->recovery().offer(fiber->id);
+      const Offered offered = fibers_->recovery().offer(fiber->row);
       body = Json{{"record", *parse_json(offered.record)}, {"reason", offered.reason}};
     }
     database_->commit();

@@ -55,7 +55,7 @@ class OperationsFixture : public FibersFixture {
   // Resumes the interrupted fiber.
   FiberHandle resume(const std::string& id = "f") {
     while (const auto fiber = fibers_->recovery().begin()) {
-      (void)fibers_->recovery().offer(fiber->id);
+      (void)fibers_->recovery().offer(fiber->row);
       if (fiber->id != id) continue;
       return FibersFixture::resume(id);
     }

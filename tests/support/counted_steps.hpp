@@ -42,4 +42,13 @@ inline int compiled_again(storage::AgentDatabase& database) {
   return times;
 }
 
+// The statements that the connection keeps now.
+inline int kept_statements(storage::AgentDatabase& database) {
+  int kept = 0;
+  for (sqlite3_stmt* each = nullptr;
+       (each = sqlite3_next_stmt(&database.connection(), each)) != nullptr;)
+    ++kept;
+  return kept;
+}
+
 }  // namespace hearth::testing
