@@ -167,6 +167,11 @@ ShouldRetry should_retry_of(const Activation& activation, std::string_view name)
   return nullptr;
 }
 
+bool is_listed_fiber(const Activation& activation, std::string_view name) noexcept {
+  return std::ranges::any_of(activation.traits().methods().fibers,
+                             [name](const NamedFiber& each) { return each.name == name; });
+}
+
 bool continue_named(Activation& activation, const Context& context, const RecoveredFiber& fiber) {
   const auto bound = bind_stored(activation, fiber.name, fiber.input);
   if (!bound) return false;

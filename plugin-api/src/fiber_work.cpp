@@ -1,5 +1,5 @@
 #include <hearth/call.hpp>
-#include <hearth/detail/fiber_waits.hpp>
+#include <hearth/detail/fiber_start.hpp>
 #include <hearth/detail/stop.hpp>
 #include <hearth/hash.hpp>
 
@@ -24,13 +24,22 @@ Recovery read_recovery(std::string_view name, std::string_view body) {
   return recovery;
 }
 
+// A callee that had begun was evicted.
+bool has_lost_callee(const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const CallError& call) {
+    return call.code() == HEARTH_E_CLOSING && call.began();
+  } catch (...) {
+    return false;
+  }
+}
+
 bool is_closing(const std::exception_ptr& error) noexcept {
   try {
     std::rethrow_exception(error);
-  } catch (const CallError&) {
-    return false;  // it is the other agent that was evicted
   } catch (const HostError& host) {
-    return host.code() == HEARTH_E_CLOSING;
+    return host.code() == HEARTH_E_CLOSING && !has_lost_callee(error);
   } catch (...) {
     return false;
   }
@@ -53,7 +62,21 @@ void FiberRoot::report() noexcept {
 void FiberRoot::end() noexcept {
   ended_ = true;
   collect();
-  if (!error_ || !is_closing(error_)) settle();
+  if (error_ && (is_closing(error_) || (has_lost_callee(error_) && goes_on_in_the_next_instance())))
+    return;
+  settle();
+}
+
+// With its callee it is as with the agent itself: an eviction ends no fiber. The next instance,
+// which may be of a newer version, goes on from the last checkpoint.
+bool FiberRoot::goes_on_in_the_next_instance() noexcept {
+  Activation& live = activation();
+  const hearth_agent_v1* const agent = live.tables().agent;
+  const bool is_found = is_listed_fiber(live, fiber_.name()) || has_recovery_hook(live);
+  if (!is_found || agent == nullptr || agent->evict(live.host(), live.id()) != HEARTH_OK)
+    return false;
+  settled_before_ = true;  // there is nothing to report
+  return true;
 }
 
 std::string FiberRoot::why() const noexcept {

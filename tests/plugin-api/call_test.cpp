@@ -93,6 +93,8 @@ class ReadingDesk : public hearth::Agent {
     m.add("forget", &ReadingDesk::forget);
     m.add("down", &ReadingDesk::down);
     m.add("wait_in_fiber", &ReadingDesk::wait_in_fiber);
+    m.add("wait_in_listed_fiber", &ReadingDesk::wait_in_listed_fiber);
+    m.fiber("patient", &ReadingDesk::patient);
   }
   void wait_in_fiber() {
     const auto waiting = [this](hearth::FiberContext&) -> Task<int> { return wait(); };
@@ -118,6 +120,8 @@ class ReadingDesk : public hearth::Agent {
     co_await nobody.call<void>("add", 1);
   }
   Task<int> wait() { co_return co_await agent("word-counter", "a").call<int>("wait"); }
+  Task<int> patient(hearth::FiberContext& /*fiber*/) { return wait(); }
+  void wait_in_listed_fiber() { start_fiber("patient"); }
   Task<int> wait_shortly() {
     hearth::AgentRef counter = agent("word-counter", "a", {.timeout = milliseconds(500)});
     co_return co_await counter.call<int>("wait");
@@ -220,6 +224,18 @@ TEST_F(CallTest, AFiberWhoseCalleeIsEvictedIsTriedAgain) {
     host_.advance(milliseconds(10));
   }
   EXPECT_TRUE(desk_.fibers().empty()) << "it has failed twice";
+}
+
+TEST_F(CallTest, AListedFiberWhoseCalleeIsEvictedGoesOnAsAfterAnEvictionOfItsOwn) {
+  desk_.call("wait_in_listed_fiber");
+  counter_.evict();
+  host_.advance(milliseconds(10));
+  ASSERT_EQ(desk_.fibers().size(), 1U);
+  EXPECT_EQ(desk_.fibers()[0].recoveries, 1);
+  EXPECT_TRUE(desk_.fibers()[0].running);
+  host_.advance(minutes(1));
+  EXPECT_TRUE(desk_.fibers().empty());
+  EXPECT_TRUE(host_.log().empty()) << host_.log().front();
 }
 
 TEST_F(CallTest, ACallEndsWhenItsTimeIsOverAndItsEventWithIt) {

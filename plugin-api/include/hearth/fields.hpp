@@ -277,6 +277,8 @@ T read_other(const Json& value, const Place& place) {
 
 template <class T>
 T read_json(const Json& value, const Place& place, UnknownKeys unknown) {
+  static_assert(!std::same_as<T, std::string_view>,
+                "a std::string_view would refer to a text that is gone: read a std::string");
   if constexpr (std::same_as<T, Json>) {
     return value;
   } else if constexpr (std::same_as<T, bool>) {
@@ -321,8 +323,6 @@ T read_json(const Json& value, const Place& place, UnknownKeys unknown) {
 //           integer").
 template <class T>
 [[nodiscard]] T read_json(const Json& value, std::string_view what) {
-  static_assert(!std::same_as<T, std::string_view>,
-                "a std::string_view would refer to a text that is gone: read a std::string");
   return detail::read_json<T>(value, detail::Place{nullptr, what, 0},
                               detail::UnknownKeys::kIgnored);
 }

@@ -29,6 +29,8 @@ std::unique_ptr<BoundFiber> need_named(Activation& activation, std::string_view 
 
 // The function that was listed with `name`; null: none. In dispatch.cpp.
 ShouldRetry should_retry_of(const Activation& activation, std::string_view name);
+// In dispatch.cpp.
+bool is_listed_fiber(const Activation& activation, std::string_view name) noexcept;
 
 // The class decides itself how interrupted fibers go on. In dispatch.hpp.
 bool has_recovery_hook(const Activation& activation) noexcept;

@@ -86,6 +86,7 @@ class FiberRoot : public Root {
   // How settle() reports the failure: HEARTH_FIBER_ERROR, _FINAL_ERROR or _NEEDS_CODE.
   [[nodiscard]] std::uint32_t kind_of_failure() noexcept;
   [[nodiscard]] std::string outcome_of_failure() const noexcept;
+  [[nodiscard]] bool goes_on_in_the_next_instance() noexcept;
   void settle() noexcept;  // in fiber_waits.cpp
 
   FiberContext fiber_;
@@ -93,9 +94,10 @@ class FiberRoot : public Root {
   std::exception_ptr error_;
   std::optional<FiberRecord> record_;
   bool ended_ = false;
-  bool settled_before_ = false;  // by a cancel: the outcome of the work is dropped
+  bool settled_before_ = false;  // by a cancel, or not at all: the outcome is dropped
 };
 
+// The end of this agent, or of the server, is the cause.
 bool is_closing(const std::exception_ptr& error) noexcept;
 
 // The value of a fiber's function: a value, or a Task of one.
