@@ -115,7 +115,7 @@ struct Chat {
   // The first turn of the line runs, if none does. False: the agent has too many fibers now, and
   // this is tried again.
   bool start_head();
-  bool begin_fiber(const std::string& turn);
+  bool begin_fiber(const std::string& turn, FiberPolicy ended = FiberPolicy::kJoin);
   Task<void> try_again();
   // Whether this turn could begin if it were the first one. What says no has changed nothing.
   bool has_room(const TurnRequest& request);

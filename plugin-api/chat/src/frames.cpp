@@ -95,10 +95,11 @@ bool Chat::start_head() {
   return false;
 }
 
-bool Chat::begin_fiber(const std::string& turn) {
+bool Chat::begin_fiber(const std::string& turn, FiberPolicy ended) {
   FiberOptions fiber;
   fiber.key = "chat:" + turn;
   fiber.keep_record = true;  // only then a dead one is reported
+  fiber.policy = ended;
   std::string why_not;
   const auto begins = [&] {
     try {
@@ -128,7 +129,8 @@ Task<void> Chat::try_again() {
 
 bool Chat::has_room(const TurnRequest& request) {
   if (turns.find(request.id) || turns.find_key(request.key)) return true;
-  return turns.head() ? start_head() : begin_fiber(request.id);
+  // A record that has ended is what is left of an attempt whose turn was not stored.
+  return turns.head() ? start_head() : begin_fiber(request.id, FiberPolicy::kReplace);
 }
 
 std::uint64_t Chat::drop_records() {
@@ -196,11 +198,12 @@ std::string Chat::start(TurnRequest request, std::vector<Json> messages, Origin 
   }
   if (request.id.empty()) request.id = agent.uuid();
   check_request(request);
+  const Time now = agent.now();  // not after its fiber begins: see drop_records()
   const Storing storing(*this);
   if (!has_room(request)) throw Error(HEARTH_E_LIMIT, kNoFiber);
   const std::vector<std::string> used = history.ids_in_use();
   auto together = agent.transaction();  // a message that cannot be stored has no turn
-  const Accepted accepted = turns.accept(request, options.line(), agent.now());
+  const Accepted accepted = turns.accept(request, options.line(), now);
   if (accepted.place == Place::kFull) throw Error(HEARTH_E_LIMIT, kTooManyTurns);
   if (accepted.place == Place::kKnown) return accepted.id;
   for (const Json& message : messages) {
@@ -270,6 +273,7 @@ Task<void> Chat::accept(Sender sender, ChatRequest request, SentList sent) {
                    .client_tools = std::move(request.client_tools),
                    .owner = sender.id};
   check_request(turn);
+  const Time now = agent.now();  // not after its fiber begins: see drop_records()
   const Storing storing(*this);
   if (!has_room(turn)) {
     client.send(refusal_frame({request.id, kNoFiber}));
@@ -277,7 +281,7 @@ Task<void> Chat::accept(Sender sender, ChatRequest request, SentList sent) {
   }
   const std::vector<std::string> used = history.ids_in_use();
   auto together = agent.transaction();  // a list that cannot be stored has no turn
-  const Accepted accepted = turns.accept(turn, options.line(), agent.now());
+  const Accepted accepted = turns.accept(turn, options.line(), now);
   if (accepted.place == Place::kFull) {
     client.send(refusal_frame({request.id, kTooManyTurns}));
     co_return;
