@@ -77,6 +77,11 @@ void AgentCalls::begin(Event& incoming, const extensions::Span& span, SteadyTime
   const auto [id, call] = begin(incoming.kind, span);
   call.retry_key = std::move(incoming.retry_key);
   call.connection = incoming.connection;
+  if (call.connection != 0 && rule_of(call.kind).is_on_behalf) {
+    const Connection* const client = parts_.clients.connection(call.connection);
+    if (client != nullptr && client->readonly() && readonly_.size() < kMostReadonly)
+      readonly_.insert(call.connection);
+  }
   call.sink = std::move(incoming.sink);
   call.request = std::move(incoming.request);
   call.interruptions = incoming.interruptions;
@@ -261,8 +266,7 @@ Result<void> AgentCalls::emit(CallId id, std::string_view part) {
 void AgentCalls::forget_connection(ConnectionId id) {
   const Connection* const client = parts_.clients.connection(id);
   const bool is_readonly = client != nullptr && client->readonly();
-  if (empty() && parts_.operations.empty()) left_readonly_.clear();
-  if (is_readonly && left_readonly_.size() < kMostLeft) left_readonly_.insert(id);
+  if (empty() && parts_.operations.empty()) readonly_.clear();
   for_each([this, id, is_readonly](CallId /*id*/, CallInProgress& call) {
     if (call.connection != id) return;
     call.is_readonly = is_readonly;
@@ -279,7 +283,7 @@ bool AgentCalls::left_readonly(ConnectionId client) const {
     if (call.connection == client) known = call.is_readonly;
   });
   if (known) return *known;
-  return left_readonly_.size() == kMostLeft || left_readonly_.contains(client);
+  return readonly_.size() == kMostReadonly || readonly_.contains(client);
 }
 
 std::vector<OwnedEvent> AgentCalls::cut_off_all(bool again, const Error& why) {

@@ -139,10 +139,10 @@ class AgentCalls final : public CallsInProgress, public extensions::CallPort {
   bool has_instance_ = false;
   std::string refusal_text_;  // of create or of a synchronous event, for the error that it returns
   std::vector<Completion> completions_;
-  // Clients that have left and were read-only, for code that goes on behind the end of its call.
-  // Empty whenever nothing is in progress.
-  static constexpr std::size_t kMostLeft = 4096;
-  std::set<ConnectionId> left_readonly_;
+  // Read-only clients for which code has run, and may go on behind their end. Emptied when a client
+  // leaves and nothing is in progress.
+  static constexpr std::size_t kMostReadonly = 4096;
+  std::set<ConnectionId> readonly_;
 };
 
 }  // namespace hearth::runtime
