@@ -172,7 +172,10 @@ void PluginReloader::serve() {
   while (const std::optional<Errand> errand = errands_.next(rollouts_.next_deadline())) {
     run(*errand);
     parts_.runtime.classes().news()->want(true);  // first, for news while drive() looks
+    const std::set<std::string> served = libraries_.segments();
     rollouts_.drive();
+    Outcomes unasked;
+    follow_freed(served, unasked);
     parts_.runtime.classes().news()->want(rollouts_.expects_news());
     publish();
   }
@@ -213,7 +216,13 @@ void PluginReloader::run(const Errand& errand) {
 
 Result<PluginReloader::Outcomes> PluginReloader::look(const Errand& errand) {
   rollouts_.renew_patience();
-  if (errand.takes_back) return rollouts_.take_back(errand.segment);
+  if (errand.takes_back) {
+    const std::set<std::string> served = libraries_.segments();
+    auto outcome = rollouts_.take_back(errand.segment);
+    Outcomes unasked;
+    follow_freed(served, unasked);
+    return outcome;
+  }
   if (!errand.released.empty()) release(errand.segment);
   Result<FileChanges> changes = changes_of(errand);
   Outcomes outcomes;
@@ -310,9 +319,12 @@ void PluginReloader::take(const FileChanges& changes, Outcomes& outcomes) {
     // A file that has gone since it was noticed makes news of its own.
     if (is_library(file) && is_there(file)) outcomes.push_back(rollouts_.changed(file));
   }
+  follow_freed(served, outcomes);
+}
+
+void PluginReloader::follow_freed(const std::set<std::string>& served, Outcomes& outcomes) {
   const std::set<std::string> still_served = libraries_.segments();
   if (std::ranges::includes(still_served, served)) return;
-  // A library that was refused because another one had its class may have it now.
   std::vector<std::filesystem::path> waiting;
   for (const auto& [file, refusal] : refused_libraries_) {
     if (refusal.rule == "C1" && is_there(file)) waiting.push_back(file);

@@ -150,6 +150,9 @@ class PluginReloader {
   void forgive(const Errand& errand, const std::set<std::string>& segments, FileChanges& changes);
   // If that frees a class, libraries that were refused because of a class are tried again.
   void take(const FileChanges& changes, Outcomes& outcomes);
+  // Of the segments that were served, some may be free now: a library that was refused because
+  // another one had its class is tried again.
+  void follow_freed(const std::set<std::string>& served, Outcomes& outcomes);
   // Reads the class files. Returns the segments of classes for which they say something new.
   std::set<std::string> read(const Errand& errand, Outcomes& outcomes);
   void refuse(const config::Diagnostics& mistakes, Outcomes& outcomes);

@@ -528,7 +528,10 @@ void Rollouts::take_back(const std::filesystem::path& file, ServedLibrary& libra
 void Rollouts::go_back(const std::filesystem::path& file, ServedLibrary& library,
                        const std::string& reason) {
   const VersionReport report = parts_.loader.go_back(file, reason);
-  if (!report.plugin) return;
+  if (!report.plugin) {  // it goes on, and is proven once it has run for another while
+    if (!library.code.probation.ends()) library.code.probation.begin_again(probation_ends(parts_));
+    return;
+  }
   tell_taken_back(file, library, {"sha256", library.hash}, reason, kOtherIsServed);
   refuse_taken_back(parts_, file, library.hash, report.plugin->sha256);
   (void)bring_in(*report.plugin);

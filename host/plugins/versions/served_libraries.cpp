@@ -9,7 +9,8 @@ void ServedLibrary::begin_probation(SteadyTime ends, const ClassVersions& before
   std::set<std::string> untried;
   std::set<std::string> migrating;
   if (on_trial) {
-    for (const auto& [segment, version] : classes) untried.insert(segment);
+    for (const auto& [segment, version] : classes)
+      if (before.empty() || before.contains(segment)) untried.insert(segment);
     migrating = with_newer_schema(classes, before);
   }
   code.probation.begin(ends, std::move(untried), std::move(migrating));
