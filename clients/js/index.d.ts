@@ -8,8 +8,8 @@
  * that it has not taken them. Without an answer they may have been done, and a second removal could
  * remove an object that another client has made meanwhile.
  *
- * Failure: each promise is rejected with a HearthError; or with a TypeError if the request cannot be
- * sent as it is, such as one with a BigInt in `args`.
+ * Failure: each promise is rejected with a HearthError; or with a TypeError if the request cannot
+ * be sent as it is, such as one with a BigInt in `args`.
  */
 export class Hearth {
   constructor(options?: HearthOptions);

@@ -47,7 +47,7 @@ struct Route {
   // Segments are compared byte by byte. "{name}" takes one segment that is not empty. "{name...}"
   // takes all segments but those that follow it in the pattern. At the end of a pattern it takes
   // the rest of the path, empty or not. "{name...}" is an agent's name (storage/agent_key.hpp):
-  // before further segments it takes an odd number, so a sub-agent may have their words as its name.
+  // before further segments it takes an odd number, so a sub-agent's name may end with their words.
   std::string_view pattern;
   Access access = Access::kAdministrator;
   std::string_view summary;  // one sentence

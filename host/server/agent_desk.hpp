@@ -29,10 +29,11 @@ namespace hearth::server {
 //
 // A name is the part of the agent's own URL, percent-encoded as it is there; `after` is such a
 // name, encoded once more. So are the names of the console, because browsers encode some characters
-// of a path, and each spelling of a name is another agent. Requests for operations run no code of the agent in order to answer. But
-// a cold agent is opened, and an agent that was not told yet of an unknown operation is woken
-// afterwards and told. That happens whenever such an agent is loaded, at most ten times for each
-// operation.
+// of a path, and each spelling of a name is another agent.
+//
+// Requests for operations run no code of the agent in order to answer. But a cold agent is opened,
+// and an agent that was not told yet of an unknown operation is woken afterwards and told. That
+// happens whenever such an agent is loaded, at most ten times for each operation.
 //
 // Bounded    It waits for a shard's answer at most `shard_patience`.
 // Logged     Each change that begins (admin.evict, admin.destroy, admin.resolve).

@@ -484,8 +484,7 @@ Result<void> Server::Parts::listen() {
   http = *std::move(listening);
   std::vector<std::string> hosts = config.server.allowed_hosts;
   // Commands send the published address. Its port is left out, as curl leaves 80 out.
-  const std::string address = http->address();
-  if (!hosts.empty()) hosts.push_back(address.substr(0, address.rfind(':')));
+  if (!hosts.empty()) hosts.emplace_back(http->address(), 0, http->address().rfind(':'));
   // The operator may have configured another name of this machine, which clients use.
   if (http->is_on_loopback()) hosts.push_back(config.server.net.host);
   api->serve_only({http->is_on_loopback(), config.server.allowed_origins, hosts});
