@@ -15,7 +15,7 @@ void WakeIndex::load(std::int64_t now_ms, const std::function<bool(const storage
   };
   const auto is_due = [](const Wake& wake) { return wake.working || wake.may_wait_for_code(); };
   const auto due = static_cast<std::uint32_t>(std::ranges::count_if(entries, is_due, wake_of));
-  const std::uint32_t spread_ms = due > kSpreadFrom ? due : 0;
+  const std::uint32_t spread_ms = due > kSpreadFrom ? due / 2 : 0;
   for (const storage::WakeEntry& entry : entries) {
     const Wake wake = wake_of(entry);
     wakes_[entry.key] = Known{wake, entry.at_ms};

@@ -28,7 +28,7 @@ namespace hearth::durable {
 //                 once, and corrects its rows.
 //
 // P3: While the process runs, the caller notices it. load() compares with the last note_time().
-// P2: If there are more than kSpreadFrom of them, each is due at a random time within as many
+// P2: If there are more than kSpreadFrom of them, each is due at a random time within half as many
 // milliseconds. So their requests to others do not come all at once, and no name is always last.
 //
 // Threads    One shard's.  Failure  StorageError from the directory.

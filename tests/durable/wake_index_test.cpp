@@ -88,7 +88,7 @@ TEST_F(WakeIndexTest, P2_ManyWhoWereWorkingAreDueOneAfterTheOtherInNoOrder) {
   restart(5'000);
   std::vector<std::string> order;
   std::int64_t most_at_once = 0;
-  for (std::int64_t passed = 0; passed <= kAgents; ++passed) {
+  for (std::int64_t passed = 0; passed <= kAgents / 2; ++passed) {
     std::int64_t at_once = 0;
     while (const auto key = index_->due(5'000 + passed)) {
       order.push_back(key->name);
@@ -97,7 +97,7 @@ TEST_F(WakeIndexTest, P2_ManyWhoWereWorkingAreDueOneAfterTheOtherInNoOrder) {
     }
     most_at_once = std::max(most_at_once, at_once);
   }
-  EXPECT_EQ(std::ssize(order), kAgents) << "within a millisecond each";
+  EXPECT_EQ(std::ssize(order), kAgents) << "within half a millisecond each";
   EXPECT_LE(most_at_once, 20);
   EXPECT_FALSE(std::ranges::is_sorted(order));
 }
