@@ -19,7 +19,7 @@ namespace {
 
 // How often the command asks the server for new entries.
 constexpr std::chrono::milliseconds kNextPage{1000};
-constexpr std::chrono::minutes kPatience{1};  // with a server that does not answer
+constexpr std::chrono::minutes kSilence{1};  // with a server that does not answer
 
 std::string with_filters(std::string target, const AuditCommand& command, std::int64_t now_ms) {
   const auto& since = command.since;
@@ -76,7 +76,7 @@ int run(const AuditCommand& command) {
     std::this_thread::sleep_for(kNextPage);
     page = client->ask("GET", audit_target_after(command, now_ms, after));
     const auto now = std::chrono::steady_clock::now();
-    if (!page && page.error().code == Errc::kUnavailable && now - heard < kPatience &&
+    if (!page && page.error().code == Errc::kUnavailable && now - heard < kSilence &&
         AdminClient::on(data))
       continue;  // busy
     if (!page) return run(failed_answer(page.error().message));
