@@ -335,7 +335,8 @@ Settings<ServerConfig> make_own_server_settings() {
                "the version before it, also after a restart, until the file changes or an "
                "administrator asks for a reload. A version with a newer schema is proven once "
                "`reload.trial_agents` have started on it: the version before cannot read "
-               "their data"),
+               "their data. After a restart, or if the file was gone in between, each "
+               "`schema_version` counts as newer"),
       count("reload.max_pinned", at(&Server::reload, &ReloadConfig::max_pinned), kTrial,
             "old versions that cannot be unloaded (`plugin.pinned`, "
             "`hearth_pinned_generations`). Once there are this many, the server does not "

@@ -75,7 +75,7 @@ Error AuditFile::failure(const char* what) const {
 }
 
 bool AuditFile::open() {
-  // O_NONBLOCK: a pipe that nobody reads fails, and holds up neither audit.db nor the stop.
+  // O_NONBLOCK: a pipe without a reader fails, and holds up neither audit.db nor the stop.
   constexpr int kHow = O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   open_ = FileDescriptor(::open(file_.c_str(), O_RDWR | kHow, 0600));
   // Without permission to read: write only.
