@@ -21,6 +21,23 @@ std::string_view take_path_segment(std::string_view& path) {
   return segment;
 }
 
+// Takes off `path` what `want` stands for, a parameter of several segments: all but as many as
+// `pattern` has behind it. An agent's name has an odd number.
+std::optional<std::string_view> take_rest(std::string_view want, std::string_view pattern,
+                                          std::string_view& path) {
+  std::size_t end = path.size();
+  for (auto left = std::ranges::count(pattern, '/'); left > 0 && end != std::string_view::npos;
+       --left)
+    end = end == 0 ? std::string_view::npos : path.rfind('/', end - 1);
+  if (end == std::string_view::npos || end == 0 || (!pattern.empty() && end == 1))
+    return std::nullopt;
+  const std::string_view rest = path.substr(0, end);
+  if (want == kAgentName && !pattern.empty() && std::ranges::count(rest, '/') % 2 == 0)
+    return std::nullopt;
+  path.remove_prefix(end);
+  return rest.substr(1);
+}
+
 // The values of the parameters; absent if `path` does not fit the pattern.
 std::optional<std::vector<std::string_view>> match(std::string_view pattern,
                                                    std::string_view path) {
@@ -28,17 +45,9 @@ std::optional<std::vector<std::string_view>> match(std::string_view pattern,
   while (pattern.starts_with('/') && path.starts_with('/')) {
     const std::string_view want = take_path_segment(pattern);
     if (want.ends_with("...}")) {
-      std::size_t end = path.size();
-      for (auto left = std::ranges::count(pattern, '/'); left > 0 && end != std::string_view::npos;
-           --left)
-        end = end == 0 ? std::string_view::npos : path.rfind('/', end - 1);
-      if (end == std::string_view::npos || end == 0 || (!pattern.empty() && end == 1))
-        return std::nullopt;
-      const std::string_view rest = path.substr(0, end);
-      if (want == kAgentName && !pattern.empty() && std::ranges::count(rest, '/') % 2 == 0)
-        return std::nullopt;
-      values.push_back(rest.substr(1));
-      path.remove_prefix(end);
+      const auto rest = take_rest(want, pattern, path);
+      if (!rest) return std::nullopt;
+      values.push_back(*rest);
       continue;
     }
     const std::string_view segment = take_path_segment(path);

@@ -190,6 +190,7 @@ std::vector<std::string> texts_of(std::vector<Place>& places) {
   for (Place& each : places) files[each.file].push_back(&each);
   for (auto& [path, in_it] : files) SymbolFile(std::string(path)).find(in_it);
   std::vector<std::string> texts;
+  texts.reserve(places.size());
   for (const Place& each : places) texts.push_back(place_text(each));
   return texts;
 }

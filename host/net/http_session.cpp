@@ -533,11 +533,16 @@ void HttpSession::cut() {
   if (state_ < State::kMoved) lost();
 }
 
+bool HttpSession::has_lost_client() const {
+  if (is_ending()) return false;
+  if (!stream_->is_open()) return true;  // a send has failed without a read
+  // No read is pending while bytes wait behind the request.
+  return state_ == State::kStreaming && !reading_ && stream_->peer_has_left();
+}
+
 void HttpSession::on_sweep(SocketTime now) {
   if (state_ >= State::kMoved) return;
-  if (!is_ending() && !stream_->is_open()) return lost();  // a send has failed without a read
-  // No read is pending while bytes wait behind the request.
-  if (state_ == State::kStreaming && !reading_ && stream_->peer_has_left()) return lost();
+  if (has_lost_client()) return lost();
   const bool takes = stream_->waits_for_peer();
   if (rate_out_.too_slow(share_.options, takes, takes ? stream_->bytes_taken() : 0, now)) {
     return drop(DropReason::kReadsSlowly);

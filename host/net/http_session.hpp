@@ -139,6 +139,8 @@ class HttpSession final : public Session, public std::enable_shared_from_this<Ht
     return number == number_ && (state_ == State::kAnswering || state_ == State::kStreaming);
   }
   [[nodiscard]] bool is_ending() const { return state_ >= State::kEnding; }
+  // Without a read or a write that tells so.
+  [[nodiscard]] bool has_lost_client() const;
   HttpParser& parser() {
     HEARTH_ASSERT(parser_, "a session parses before it has run");
     return *parser_;

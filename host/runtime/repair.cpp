@@ -96,7 +96,7 @@ class Repair {
                             .uuid = std::string(rows.text(2)),
                             .created_at_ms = rows.integer(3)});
       }
-    } catch (const StorageError&) {  // the rest get new ids
+    } catch (const StorageError&) {  // NOLINT(bugprone-empty-catch): the rest get new ids
     }
   }
 

@@ -24,6 +24,8 @@ Recovery read_recovery(std::string_view name, std::string_view body) {
   return recovery;
 }
 
+namespace {
+
 // A callee that had begun was evicted.
 bool has_lost_callee(const std::exception_ptr& error) noexcept {
   try {
@@ -34,6 +36,8 @@ bool has_lost_callee(const std::exception_ptr& error) noexcept {
     return false;
   }
 }
+
+}  // namespace
 
 bool is_closing(const std::exception_ptr& error) noexcept {
   try {
