@@ -324,6 +324,23 @@ TEST_F(AgentTest, AfterAWaitAReadonlyCallersChangeIsStillRefused) {
   }
 }
 
+TEST_F(AgentTest, ReadonlyClientsThatOnlyLookTakeNothingFromOthers) {
+  class Board : public Worker {
+   public:
+    void on_connecting(hearth::Connecting& client) override {
+      if (client.query("looks")) client.set_readonly();
+    }
+  };
+  auto agent = host_.create<Board>("b");
+  static_cast<void>(agent.start("nap", 1'000'000));  // it is never idle
+  for (int i = 0; i < 5'000; ++i) agent.connect("looks=1").close();
+  auto writer = agent.connect();
+  static_cast<void>(writer.start("set_state_afterwards", 5));
+  writer.close();
+  host_.advance(milliseconds(1));
+  EXPECT_EQ(agent.state(), 5);
+}
+
 // ---- cancelling and eviction
 
 TEST_F(AgentTest, ACancelledCallIsUnwoundAndTheOthersGoOn) {

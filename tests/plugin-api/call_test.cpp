@@ -226,6 +226,13 @@ TEST_F(CallTest, AFiberWhoseCalleeIsEvictedIsTriedAgain) {
   EXPECT_TRUE(desk_.fibers().empty()) << "it has failed twice";
 }
 
+TEST_F(CallTest, AFiberWhoseCallTheStoppingServerRefusesIsNotOver) {
+  host_.fail_submit(HEARTH_E_CLOSING);
+  desk_.call("wait_in_fiber");
+  host_.fail_submit(HEARTH_OK);
+  EXPECT_EQ(desk_.fibers().size(), 1U);
+}
+
 TEST_F(CallTest, AListedFiberWhoseCalleeIsEvictedGoesOnAsAfterAnEvictionOfItsOwn) {
   desk_.call("wait_in_listed_fiber");
   counter_.evict();

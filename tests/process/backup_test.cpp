@@ -617,10 +617,11 @@ TEST_F(BackupTest, WhatCannotBeReadIsNamedAndLeftOutAndAllElseIsThere) {
   std::ofstream{root_ / "data/audit.db"} << std::string(4096, 'x');
   fs::rename(file_of("b"), root_ / "b.db");
   fs::create_directory(file_of("b"));
+  std::ofstream{fs::path(file_of("a")).replace_extension(".files")} << "no directory";
   server = serve_on("data");
   const Said said = say({"backup", "backups", "--data", "data"});
   EXPECT_EQ(said.ending, kFailed);
-  EXPECT_TRUE(contains(said.err, "lacks what could not be read: 2 agents or files", "audit.db"));
+  EXPECT_TRUE(contains(said.err, "lacks what could not be read: 3 agents or files", "audit.db"));
   const fs::path backup = said.out.substr(0, said.out.find('\n'));
   ASSERT_TRUE(fs::exists(backup / "manifest")) << said.all();
   EXPECT_EQ(text_of(backup / "admin.token"), text_of(root_ / "token"));

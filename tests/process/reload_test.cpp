@@ -301,6 +301,19 @@ TEST_F(ReloadTest, AClassMayGoToALibraryThatIsReadBeforeTheOneThatLosesIt) {
   EXPECT_EQ(Client(*server_, "a").call("version"), "2.0.0");
 }
 
+TEST_F(ReloadTest, AClassThatATakeBackFreesGoesToTheLibraryThatWaitsForIt) {
+  ProcessTest::replace(built::bundled("counter"), "a.so");
+  server_->wait_for_log("reload.done class=Counter");
+  ProcessTest::replace(version_file("2"), "a.so");
+  ProcessTest::replace(built::bundled("session-cache"), "versioned.so");
+  server_->wait_for_log("reload.done class=Versioned version=2.0.0");
+  ProcessTest::replace(version_file("1"), "versioned.so");
+  EXPECT_TRUE(contains(hearth({"reload"}), "REFUSED")) << "a.so has its class";
+  EXPECT_TRUE(contains(hearth({"take-back", "Versioned"}), "is being taken back"));
+  server_->wait_for_log("reload.done class=Versioned version=1.0.0");
+  EXPECT_EQ(Client(*server_, "a").call("version"), "1.0.0");
+}
+
 TEST_F(ReloadTest, ClientsOfAClassThatIsNotInTheLibraryThatIsPutBackAreClosed) {
   Client client(*server_, "a", "1.0.0");
   remove_and_wait();

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace hearth::server {
@@ -115,6 +116,22 @@ TEST(AuditFileTest, WhatCannotBeWrittenIsSaid) {
   ASSERT_FALSE(written);
   EXPECT_TRUE(written.error().message.starts_with("cannot open the audit file "))
       << written.error().message;
+}
+
+TEST(AuditFileTest, APipeThatIsReadLosesNothing) {
+  const hearth::testing::TempDirectory directory;
+  const auto path = directory.path() / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  constexpr std::size_t kMore = 10'000;  // than a pipe holds
+  std::size_t read = 0;
+  std::thread reader([&] {
+    std::ifstream in(path);
+    for (std::string line; read < kMore && std::getline(in, line);) ++read;
+  });
+  AuditFile file(path);
+  EXPECT_TRUE(file.append(std::vector<AuditEntry>(kMore, kEntry)));
+  reader.join();
+  EXPECT_EQ(read, kMore);
 }
 
 TEST(AuditFileTest, APipeThatNobodyReadsHoldsNothingUp) {
