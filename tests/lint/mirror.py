@@ -95,7 +95,6 @@ TESTED_ELSEWHERE = {
     "plugins/versions/rollouts": "tests/process/rollback_test.cpp",
     "plugins/versions/loader_thread": "tests/plugins/versions/plugin_loader_test.cpp",
     "plugins/versions/removed_classes": "tests/process/reload_test.cpp",
-    "plugins/versions/served_libraries": "tests/process/reload_test.cpp",
     "plugins/versions/version_files": "tests/plugins/versions/version_ledger_test.cpp",
     "runtime/agent_calls": "tests/runtime/live_agent_answers_test.cpp",
     "runtime/agent_clients": "tests/runtime/live_agent_clients_test.cpp",
