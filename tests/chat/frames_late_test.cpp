@@ -48,20 +48,6 @@ TEST(NoFiberTest, AMessageThatIsRefusedChangesNothing) {
   EXPECT_EQ(texts_of(agent), (std::vector<std::string>{"hi", "second"}));
 }
 
-// Its fiber begins before it is stored.
-TEST(NoFiberTest, AMessageThatCannotBeStoredMayBeSentAgainUnderItsId) {
-  Stage own(ScriptedModel::kDialects[0]);
-  own.model.then({"hello"});
-  auto agent = own.make();
-  ChatClient client(agent);
-  own.say(client, "r1", std::string(std::size_t{17} << 20, 'x'), seconds(1));
-  EXPECT_TRUE(client.outcome("r1").starts_with("error: ")) << client.outcome("r1");
-  client.ask("r1", Json::array({user_message("u-2", "hi")}));
-  own.wait(seconds(2), client);
-  EXPECT_EQ(client.shown("r1"), "hello");
-  EXPECT_EQ(transcript_of(agent).size(), 2U);
-}
-
 // Its tab has sent it before the fiber of the turn goes on.
 TEST(RestartTest, C30_AResultThatComesBeforeTheTurnGoesOnIsUsed) {
   Stage own("anthropic");
