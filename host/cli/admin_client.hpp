@@ -48,8 +48,8 @@ class AdminClient {
 // Encodes a text for a path or a query: everything except letters, digits and `-._~`.
 [[nodiscard]] std::string url_encoded(std::string_view text);
 
-// An agent's name for a URL, as lists print it. So what a request may have as it is stays, `%`
-// included; so do the slashes of a sub-agent's name. The rest is encoded, as clients do.
+// An agent's name for a URL. Lists print names as requests spell them, so this keeps what a request
+// may have, `%` included, and the slashes of a sub-agent's name. It encodes the rest.
 [[nodiscard]] std::string name_in_url(std::string_view name);
 
 // The target with these values in its query, which has begun. Empty values are left out.

@@ -295,7 +295,7 @@ void Turn::take_outcome(const CallOutcome& outcome) {
     plan.is_cut = !last_step_has_calls(running_.message());
     if (plan.is_cut)
       plan.open_text = open_text(running_.message());
-    else  // the next call is told the results, in a step of its own
+    else  // the next call begins a step of its own, behind the results of the tools
       running_.write(closing_chunks(running_.message(), Closing::kTurn));
   } else if (running_.used_events(turn.step - 1) > 0) {
     std::vector<Json> chunks;
